@@ -19,9 +19,19 @@ import (
 type typedState interface {
 	journal.State
 
+	// restart forgets all but the edits of the call, and its input if input is set.
+	restart(input, strict bool)
 	// start makes the state empty. With record, deltas will be encoded.
 	start(record, dropUnknown bool)
 	restorable
+	// show makes the state that of the Result or Snapshot of the call. It is valid until the next
+	// change, unless share is called.
+	show()
+	// copyHead makes the state a copy of that of a head. takeHead makes it that of the head, or a
+	// copy if the head is not shared, and leaveHead keeps it in a head that the run leaves.
+	copyHead(h *head) error
+	takeHead(h *head) error
+	leaveHead(h *head, whole bool)
 	// setApart makes the state a copy, and keeps the original for the next run.
 	setApart() error
 	// share marks the state as shown to user code: its memory must not be written from now on.
@@ -33,6 +43,8 @@ type typedState interface {
 	enter(i int) bool
 	// edit empties the slots and puts each update of an edit into one.
 	edit()
+	// decodeEdit makes an encoded update the only update of an edit.
+	decodeEdit(b []byte) error
 	// encodeEdit returns the encoded update of an edit without a node; nil if it changes nothing.
 	encodeEdit() ([]byte, error)
 	// mergeStored merges the stored update of an edit. With keep it also keeps the update for the
@@ -52,11 +64,9 @@ type typedState interface {
 	choice(i int) *Next
 	// up returns the choice of a subgraph for Parent; the zero Next for none.
 	up() *Next
-	// undeclared returns the fields that the update of a node in slot i changes although its
-	// Writes does not name them.
-	undeclared(i int, n *node) []string
-	// changes reports whether the update of a node in slot i changes a field.
-	changes(i int, n *node, field string) bool
+	// changed returns the names of the fields that the update of a node in slot i changes. A name
+	// can be in it several times.
+	changed(i int, n *node) []string
 	// appendResult returns the encoded update of a node in slot i; decodeResult reads it back.
 	appendResult(i int, n *node) ([]byte, error)
 	decodeResult(i int, n *node, b []byte) error
@@ -104,21 +114,43 @@ type adapter[S, U any] struct {
 	edits   []U  // the updates of an edit, in the order of its tasks
 	entered bool // the input is in a slot
 	next    Next // of a subgraph: its choice for Parent
+	shown   S    // of the Result or Snapshot of the call; zero if it has none
 }
 
-func newAdapter[S, U any](g *Graph[S, U], strict bool) *adapter[S, U] {
-	return &adapter[S, U]{g: g, strict: strict}
+func newAdapter[S, U any](g *Graph[S, U]) *adapter[S, U] { return &adapter[S, U]{g: g} }
+
+// setEdit makes u the only update of an edit, unless it is nil.
+func (a *adapter[S, U]) setEdit(u *U) {
+	if u != nil {
+		a.edits = []U{*u}
+	}
+}
+
+func (a *adapter[S, U]) restart(input, strict bool) {
+	in := a.input
+	if !input {
+		in = nil
+	}
+	*a = adapter[S, U]{g: a.g, strict: strict, input: in, edits: a.edits}
 }
 
 func (a *adapter[S, U]) start(record, dropUnknown bool) {
 	a.live = a.g.schema.New(live.Options{Record: record, Check: a.strict, DropUnknown: dropUnknown})
 }
 
-func (a *adapter[S, U]) decode(snapshot []byte) error { return decode(a.live, snapshot) }
+func (a *adapter[S, U]) decode(snapshot []byte) (err error) {
+	defer rescue(&err)
+	return a.live.Decode(snapshot)
+}
 
-func (a *adapter[S, U]) apply(delta []byte) error { return apply(a.live, delta) }
+func (a *adapter[S, U]) apply(delta []byte) (err error) {
+	defer rescue(&err)
+	return a.live.Apply(delta)
+}
 
 func (a *adapter[S, U]) share() { a.live.Share() }
+
+func (a *adapter[S, U]) show() { a.shown = a.live.View() }
 
 // AppendSnapshot implements journal.State.
 func (a *adapter[S, U]) AppendSnapshot(b []byte) (_ []byte, err error) {
@@ -137,13 +169,13 @@ func (a *adapter[S, U]) Sizes() (live, dead int) { return a.live.Sizes() }
 
 func (a *adapter[S, U]) reset(n int) {
 	a.updates = emptied(a.updates, n)
-	if a.g.routes {
+	if a.g.core.routes {
 		a.choices = emptied(a.choices, n)
 	}
-	if a.g.nests {
+	if a.g.core.nests {
 		a.merged = emptied(a.merged, n)
 	}
-	if a.g.keeps || a.failed != nil {
+	if a.g.core.keeps || a.failed != nil {
 		a.failed = emptied(a.failed, n)
 	}
 }
@@ -174,36 +206,38 @@ func (a *adapter[S, U]) edit() {
 	copy(a.updates, a.edits)
 }
 
-func (a *adapter[S, U]) encodeEdit() ([]byte, error) { return a.g.encodeEdit(&a.edits[0]) }
-
-// encodeEdit returns an encoded update; nil if it changes nothing.
-func (g *Graph[S, U]) encodeEdit(u *U) ([]byte, error) {
-	b, err := appendUpdate(g.schema, u)
-	if err != nil || bytes.Equal(b, wire.AppendMapLen(nil, 0)) {
-		return nil, err
-	}
-	return b, nil
-}
-
-func (a *adapter[S, U]) mergeStored(update []byte, keep bool) error {
-	u, err := mergeStored(a.g, a.live, update)
-	if keep && err == nil {
-		a.all = append(a.all, u)
-	}
+func (a *adapter[S, U]) decodeEdit(b []byte) error {
+	u, err := decodeUpdate(a.g.schema, b)
+	a.setEdit(&u)
 	return err
 }
 
-// mergeStored merges the stored update of an edit, and returns the update.
-func mergeStored[S, U any](g *Graph[S, U], live live.Live[S, U], update []byte) (u U, err error) {
+func (a *adapter[S, U]) encodeEdit() ([]byte, error) {
+	return unlessEmpty(appendUpdate(a.g.schema, &a.edits[0]))
+}
+
+// unlessEmpty returns an encoded update; nil if it changes nothing.
+func unlessEmpty(update []byte, err error) ([]byte, error) {
+	if err != nil || bytes.Equal(update, wire.AppendMapLen(nil, 0)) {
+		return nil, err
+	}
+	return update, nil
+}
+
+func (a *adapter[S, U]) mergeStored(update []byte, keep bool) (err error) {
 	defer rescue(&err)
-	if err := g.schema.DecodeUpdate(update, &u); err != nil {
-		return u, err
+	var u U
+	if err := a.g.schema.DecodeUpdate(update, &u); err != nil {
+		return err
 	}
-	if err := live.Merge(0, &u); err != nil {
-		return u, err
+	if err := a.live.Merge(0, &u); err != nil {
+		return err
 	}
-	live.EndEdit()
-	return u, nil
+	a.live.EndEdit()
+	if keep {
+		a.all = append(a.all, u)
+	}
+	return nil
 }
 
 func (a *adapter[S, U]) encodeInput() ([]byte, error) { return appendUpdate(a.g.schema, a.input) }
@@ -265,26 +299,11 @@ func (a *adapter[S, U]) mutated(given S) error {
 	return nil
 }
 
-func (a *adapter[S, U]) undeclared(i int, n *node) []string {
-	changed := make(map[string]bool)
+func (a *adapter[S, U]) changed(i int, n *node) (names []string) {
 	for _, u := range a.updatesIn(i, n) {
-		for _, name := range state.FieldNames(a.g.schema.Writes(&u)) {
-			changed[name] = true
-		}
+		names = append(names, state.FieldNames(a.g.schema.Writes(&u))...)
 	}
-	var extra []string
-	for _, f := range a.g.schema.Fields {
-		if changed[f.Name] && !slices.Contains(n.writes, f.Name) {
-			extra = append(extra, f.Name)
-		}
-	}
-	return extra
-}
-
-func (a *adapter[S, U]) changes(i int, n *node, field string) bool {
-	return slices.ContainsFunc(a.updatesIn(i, n), func(u U) bool {
-		return slices.Contains(state.FieldNames(a.g.schema.Writes(&u)), field)
-	})
+	return names
 }
 
 // updatesIn returns the updates in slot i: one, or those of a subgraph over the same state. Those
@@ -408,7 +427,7 @@ func (f *funcs[S, U]) empty() bool {
 
 // callWith calls the function of a node that is not a subgraph, with the given state.
 func (a *adapter[S, U]) callWith(ctx context.Context, s S, t *exec.Task, i int) (err error) {
-	n, f, into := &a.g.nodes[t.Node], &a.g.funcs[t.Node], &a.updates[i]
+	n, f, into := &a.g.core.nodes[t.Node], &a.g.funcs[t.Node], &a.updates[i]
 	switch {
 	case f.plain != nil:
 		*into, err = f.plain(ctx, s)

@@ -14,14 +14,14 @@ import (
 type Builder[S, U any] struct {
 	name   string
 	schema *state.Schema[S, U]
-	decls[S, U]
-	whole func(decls[S, U]) // of a Builder that Part returned: declares in the Builder of the whole state
+	decls  decls[S, U]
+	whole  func(decls[S, U]) // of a Builder that Part returned: declares in the Builder of the whole state
 }
 
 // decls are declarations of a graph, in their order. The functions are lists next to those of
 // the outline. The compiler does not call them, so it is compiled once for all types of states.
 type decls[S, U any] struct {
-	outline
+	outline   outline
 	funcs     []funcs[S, U] // by node
 	choose    []chooseFunc[S]
 	fallbacks []fallbackFunc[S, U]
@@ -50,9 +50,10 @@ func (b *Builder[S, U]) declare(d decls[S, U]) {
 		b.whole(d)
 		return
 	}
-	b.outline.add(&d.outline)
-	b.funcs, b.choose = append(b.funcs, d.funcs...), append(b.choose, d.choose...)
-	b.fallbacks, b.keys, b.hooks = append(b.fallbacks, d.fallbacks...), append(b.keys, d.keys...), append(b.hooks, d.hooks...)
+	all := &b.decls
+	all.outline.add(&d.outline)
+	all.funcs, all.choose = append(all.funcs, d.funcs...), append(all.choose, d.choose...)
+	all.fallbacks, all.keys, all.hooks = append(all.fallbacks, d.fallbacks...), append(all.keys, d.keys...), append(all.hooks, d.hooks...)
 }
 
 // add adds the declarations of d.
@@ -159,14 +160,20 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 
 // add declares a node.
 func add[S, U any](b *Builder[S, U], id ID, f funcs[S, U], k kind, opts []NodeOption) {
-	d := nodeDecl{id: id, kind: k, empty: f.empty()}
+	nodes := []nodeDecl{newNode(id, k, f.empty(), opts)}
+	b.declare(decls[S, U]{outline: outline{nodes: nodes}, funcs: []funcs[S, U]{f}})
+}
+
+// newNode returns the declaration of a node.
+func newNode(id ID, k kind, empty bool, opts []NodeOption) nodeDecl {
+	d := nodeDecl{id: id, kind: k, empty: empty}
 	for _, o := range opts {
 		if o != nil {
 			o.node(&d.opts)
 		}
 	}
-	d.kind.routes = k.routes || (f.same != nil || f.child != nil) && len(d.opts.targets) > 0
-	b.declare(decls[S, U]{outline: outline{nodes: []nodeDecl{d}}, funcs: []funcs[S, U]{f}})
+	d.kind.routes = k.routes || k.sub != nil && len(d.opts.targets) > 0
+	return d
 }
 
 // Edge makes dst due in the superstep after src finishes. Several edges out of one node run their

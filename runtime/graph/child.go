@@ -83,11 +83,14 @@ const (
 // the context of a node. It makes three calls of the saver when it begins a child, and none
 // when it returns a result.
 func Child[S, U any](ctx context.Context, g *Graph[S, U], id string, in U, opts ...ChildOption) (state S, err error) {
-	c, end, err := childOf(ctx, g, id, in, opts)
+	a := newAdapter(g)
+	a.input = &in
+	c, end, err := childOf(ctx, &g.core, id, a, setting(opts, ChildOption.child))
 	if err != nil {
 		return state, err
 	}
-	return c.ended(end)
+	err = c.ended(a, end)
+	return a.shown, err
 }
 
 // ChildInput is one child of Children.
@@ -111,9 +114,11 @@ func Children[S, U any](
 		return nil, fmt.Errorf("graph: Children: the limit is %d; want 0 for none, or more", limit)
 	}
 	waiting := 0
-	children, ends := make([]Thread[S, U], len(inputs)), make([][]byte, len(inputs))
+	a, set := newAdapter(g), setting(opts, ChildOption.child)
+	children, ends := make([]thread, len(inputs)), make([][]byte, len(inputs))
 	for i := range inputs {
-		children[i], ends[i], err = childOf(ctx, g, inputs[i].ID, inputs[i].Input, opts)
+		a.input = &inputs[i].Input
+		children[i], ends[i], err = childOf(ctx, &g.core, inputs[i].ID, a, set)
 		if errors.Is(err, ErrWaiting) {
 			if waiting++; waiting == limit {
 				break
@@ -128,23 +133,24 @@ func Children[S, U any](
 	states = make([]S, len(inputs))
 	var errs []error
 	for i := range children {
-		var err error
-		if states[i], err = children[i].ended(ends[i]); err != nil {
+		a := newAdapter(g)
+		if err := children[i].ended(a, ends[i]); err != nil {
 			errs = append(errs, err)
 		}
+		states[i] = a.shown
 	}
 	return states, errors.Join(errs...)
 }
 
 // childOf returns the thread of a child, and the stored signal that reports its end. It begins the
-// child first if the task has not.
-func childOf[S, U any](ctx context.Context, g *Graph[S, U], id string, in U, opts []ChildOption) (c Thread[S, U], end []byte, err error) {
+// child first, with the input of s, if the task has not.
+func childOf(ctx context.Context, g *core, id string, s typedState, set func(*runOptions)) (c thread, end []byte, err error) {
 	caller := CurrentTask(ctx).Key
 	if id == "" {
 		id = "child-" + hashOf(caller, g.name)
 	}
-	c = g.Thread(id)
-	o, err := calling(c, opts, ChildOption.child)
+	c = thread{g: g, id: id}
+	o, err := c.calling(set)
 	if err != nil {
 		return c, nil, err
 	}
@@ -153,29 +159,29 @@ func childOf[S, U any](ctx context.Context, g *Graph[S, U], id string, in U, opt
 	if len(key) > mostChildKey {
 		return c, nil, c.fail("its id has %d bytes; a child can have at most %d", len(id), mostChildKey-len(name)-1)
 	}
-	end, err = task.Await(ctx, task.ChildSignal(g.name, o.leaveChild), key, func() error { return c.begin(ctx, in, o, name) })
+	end, err = task.Await(ctx, task.ChildSignal(g.name, o.leaveChild), key, func() error { return c.begin(ctx, s, o, name) })
 	return c, end, err
 }
 
-// ended returns the state of a child whose end a stored signal reports.
-func (t Thread[S, U]) ended(b []byte) (state S, err error) {
+// ended makes s show the state of a child whose end a stored signal reports.
+func (t thread) ended(s typedState, b []byte) error {
 	m, err := journal.ReadSignal(b)
 	if err != nil {
-		return state, t.fail("the stored end of the child: %w: %w", checkpoint.ErrDamaged, err)
+		return t.fail("the stored end of the child: %w: %w", checkpoint.ErrDamaged, err)
 	}
 	end, err := readChildEnd(m.Payload)
 	if err != nil {
-		return state, t.fail("the end of the child: %w", err)
+		return t.fail("the end of the child: %w", err)
 	}
 	if end.status != Done {
-		return state, &ChildError{Graph: t.g.name, Thread: t.id, Status: end.status, Reason: end.reason}
+		return &ChildError{Graph: t.g.name, Thread: t.id, Status: end.status, Reason: end.reason}
 	}
-	a := newAdapter(t.g, false)
-	a.start(false, false)
-	if err := a.decode(end.state); err != nil {
-		return state, t.fail("the result of the child: %w", err)
+	s.start(false, false)
+	if err := s.decode(end.state); err != nil {
+		return t.fail("the result of the child: %w", err)
 	}
-	return a.live.View(), nil
+	s.show()
+	return nil
 }
 
 // caller is a task that has begun a child.
@@ -185,9 +191,9 @@ type caller struct {
 	Key    string `json:"key"`    // of the signal
 }
 
-// begin submits the input of a child, unless an earlier attempt of the task has.
-func (t Thread[S, U]) begin(ctx context.Context, in U, o runOptions, name string) error {
-	before, err := listedThread(ctx, &t.g.core, t.id)
+// begin submits the input of s to a child, unless an earlier attempt of the task has.
+func (t thread) begin(ctx context.Context, s typedState, o runOptions, name string) error {
+	before, err := listedThread(ctx, t.g, t.id)
 	if err != nil {
 		return err
 	}
@@ -212,8 +218,8 @@ func (t Thread[S, U]) begin(ctx context.Context, in U, o runOptions, name string
 		o.labels[ParentLabel] = parent
 	}
 	o.idle, o.request = true, callMessage+name
-	m := ThreadMailer[S, U]{t: t}
-	post, err := m.postOfInput(ctx, in, o)
+	m := threadMailer{t: t}
+	post, err := m.postOfInput(ctx, s, o)
 	if err != nil {
 		return err
 	}

@@ -18,17 +18,17 @@ import (
 
 // Graph is a compiled graph. It does not change, and is safe for concurrent use.
 type Graph[S, U any] struct {
-	core
+	core   core // not embedded: each type of graph would get all its methods, in every package
 	schema *state.Schema[S, U]
 	decls  decls[S, U]   // from which the graph was compiled
 	funcs  []funcs[S, U] // by node
-	heads  heads[S, U]   // the heads of threads whose last run this graph executed
 }
 
 // core is a compiled graph without the types of its state.
 type core struct {
 	compiled
 	runs  runs
+	heads heads       // of the threads whose last run this graph executed
 	steps queuedSteps // that workers of queues keep
 	news  *news.Room  // asks for messages of the threads that runs hold; nil without a saver
 	store any         // identifies the saver: the saver itself, or the graph if savers cannot be compared
@@ -125,15 +125,17 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 // compile is Compile with all options.
 func (b *Builder[S, U]) compile(opt options) (*Graph[S, U], error) {
 	g := &Graph[S, U]{core: core{compiled: compiled{name: b.name, opt: opt}}, schema: b.schema, decls: b.decls.clipped()}
-	c := compiler{outline: &g.decls.outline, g: &g.compiled}
+	g.core.newState = func() typedState { return newAdapter(g) }
+	g.core.share = g.shareState
+	c := compiler{outline: &g.decls.outline, g: &g.core.compiled}
 	if b.whole != nil {
 		c.fault("the Builder is of a part of a state; compile the Builder of the whole state")
 	}
 	if b.schema != nil {
 		c.state = &stateDecl{name: b.schema.Name, fields: b.schema.Fields, writes: b.schema.Writes != nil}
-		g.fingerprint, g.shape = b.schema.Fingerprint, b.schema.Describe
+		g.core.fingerprint, g.core.shape = b.schema.Fingerprint, b.schema.Describe
 	}
-	for i, f := range b.hooks {
+	for i, f := range b.decls.hooks {
 		if f == nil {
 			c.fault("OnUpdate: function %d is nil; pass a function, or leave the call out", i+1)
 		}
@@ -146,6 +148,12 @@ func (b *Builder[S, U]) compile(opt options) (*Graph[S, U], error) {
 		g.funcs = append(g.funcs, g.decls.of(from))
 	}
 	g.addHooks(g.decls.hooks)
+	g.core.finish()
+	return g, nil
+}
+
+// finish prepares a compiled graph for its runs.
+func (g *core) finish() {
 	if g.opt.saver != nil {
 		g.news = news.NewRoom(g.opt.saver, g.opt.saverTimeout)
 		g.news.Wait = news.Every
@@ -154,9 +162,7 @@ func (b *Builder[S, U]) compile(opt options) (*Graph[S, U], error) {
 		g.store = g
 	}
 	g.heads.most = g.opt.hot
-	g.newState, g.share = func() typedState { return newAdapter(g, false) }, g.shareState
 	g.hash, g.schemas = g.schemaHash(), sync.OnceValue(g.describeSchemas)
-	return g, nil
 }
 
 // of returns the functions of a node.

@@ -13,7 +13,10 @@ import (
 //
 // Runs without a thread cannot be resumed, so they run to their end. Drain cannot be undone. A
 // node that calls Drain waits for itself until ctx ends.
-func (g *Graph[S, U]) Drain(ctx context.Context) error {
+func (g *Graph[S, U]) Drain(ctx context.Context) error { return g.core.drain(ctx) }
+
+// drain is Graph.Drain.
+func (g *core) drain(ctx context.Context) error {
 	select {
 	case <-g.runs.drain():
 		return nil
@@ -31,7 +34,10 @@ func (g *Graph[S, U]) Drain(ctx context.Context) error {
 // If no such run is in progress, Drain returns immediately. Runs in other processes continue. The
 // thread is due, so a worker continues it. To keep the thread from running, use Cancel. A node
 // that drains its own thread waits for itself until ctx ends.
-func (t Thread[S, U]) Drain(ctx context.Context) error {
+func (t Thread[S, U]) Drain(ctx context.Context) error { return t.thread.drain(ctx) }
+
+// drain is Thread.Drain.
+func (t thread) drain(ctx context.Context) error {
 	if err := t.usable(); err != nil {
 		return err
 	}

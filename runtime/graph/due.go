@@ -72,7 +72,10 @@ func (e *AttemptsError) Error() string {
 
 // Serves returns the names under which saver stores threads of the graph: its name, and its
 // FormerNames. It returns an error if the graph stores its threads in another saver.
-func (g *Graph[S, U]) Serves(saver checkpoint.Saver) ([]string, error) {
+func (g *Graph[S, U]) Serves(saver checkpoint.Saver) ([]string, error) { return g.core.serves(saver) }
+
+// serves is Graph.Serves.
+func (g *core) serves(saver checkpoint.Saver) ([]string, error) {
 	switch {
 	case g.opt.saver == nil:
 		return nil, fmt.Errorf("graph: %s: %w; compile it with graph.Saver", g.name, ErrNoSaver)
@@ -96,8 +99,13 @@ func (g *Graph[S, U]) Serves(saver checkpoint.Saver) ([]string, error) {
 // Errors are those of Resume. If the run was opened, its error is also the reason that the thread
 // stores.
 func (g *Graph[S, U]) ResumeDue(ctx context.Context, found checkpoint.ReadyThread, o DueOptions) (DueRun, error) {
-	t := g.Thread(found.ID)
-	opts, err := calling(t, nil, ResumeOption.resume)
+	return g.core.resumeDue(ctx, found, o)
+}
+
+// resumeDue is Graph.ResumeDue.
+func (g *core) resumeDue(ctx context.Context, found checkpoint.ReadyThread, o DueOptions) (DueRun, error) {
+	t := thread{g: g, id: found.ID}
+	opts, err := t.calling(nil)
 	if err != nil {
 		return DueRun{}, err
 	}
@@ -110,7 +118,7 @@ func (g *Graph[S, U]) ResumeDue(ctx context.Context, found checkpoint.ReadyThrea
 		d.run.Status = found.Status
 		return d.run, g.rewake(ctx, d)
 	}
-	res, err := driver[S, U]{t}.drive(ctx, opts, new(stream[S, U]), nil)
+	res, err := t.drive(ctx, opts, driven{state: g.newState()})
 	d.run.Status, d.run.Steps = res.Status, res.Steps
 	var cancelled *CancelledError
 	var saver *SaverError

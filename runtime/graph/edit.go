@@ -18,7 +18,7 @@ type ThreadEdit[S, U any] struct{ thread Thread[S, U] }
 // it only stores the update. If the thread has a cancel that no run has taken, Resume stores the
 // update without the answers, and ends the thread as Cancelled.
 func (t Thread[S, U]) Edit(u U) ThreadEdit[S, U] {
-	t.edit = &u
+	t.edit, t.thread.edited = &u, true
 	return ThreadEdit[S, U]{t}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/held"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
-	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
 // An edit of a stopped subgraph call is stored as a pending write of the call. The same act stores
@@ -22,12 +21,12 @@ type callEdit struct {
 	update    []byte // nil if it changes nothing
 }
 
-// updateInside is UpdateState inside a subgraph call.
-func updateInside[S, U any](ctx context.Context, t Thread[S, U], u U, opts []UpdateOption) (id checkpoint.ID, err error) {
+// updateInside is UpdateState inside a subgraph call, with the edit of s.
+func (t thread) updateInside(ctx context.Context, s typedState, set func(*runOptions)) (id checkpoint.ID, err error) {
 	if err := t.usable(); err != nil {
 		return id, err
 	}
-	o, err := optionsOf(t, opts, UpdateOption.update)
+	o, err := t.options(set)
 	switch {
 	case err != nil:
 		return id, err
@@ -38,21 +37,16 @@ func updateInside[S, U any](ctx context.Context, t Thread[S, U], u U, opts []Upd
 	case t.version != 0:
 		return id, t.fail("%w; only a call of the open version can be edited", ErrReleased)
 	}
-	update, err := t.g.encodeEdit(&u)
+	update, err := s.encodeEdit()
 	if err != nil {
 		return id, t.fail("encode the update: %w", err)
 	}
-	return t.inside.edit(ctx, o, callEdit{namespace: t.namespace(), child: &t.g.core, update: update})
+	return t.inside.edit(ctx, o, callEdit{namespace: t.namespace(), child: t.g, update: update})
 }
 
-// editorOf returns the function that stores an edit of a subgraph call in t, which is not inside a
-// call itself.
-func editorOf[S, U any](t Thread[S, U]) func(context.Context, runOptions, callEdit) (checkpoint.ID, error) {
-	return func(ctx context.Context, o runOptions, e callEdit) (checkpoint.ID, error) {
-		return openEdit(ctx, t, o, nil, func(r *opener) error {
-			return r.openInside(e)
-		})
-	}
+// openInside stores an edit of a subgraph call in t, which is not inside a call itself.
+func (t thread) openInside(ctx context.Context, o runOptions, e callEdit) (checkpoint.ID, error) {
+	return t.openEdit(ctx, o, t.g.newState(), func(r *opener) error { return r.openInside(e) })
 }
 
 // openInside stores an edit of a subgraph call, with a record of the thread that changes nothing.
@@ -283,16 +277,6 @@ func mergeEdits(g *core, s typedState, c *checkpoint.Chain, thread, namespace st
 	for _, w := range journal.Edits(c.Writes, namespace, c.Last.Base) {
 		if err := s.mergeStored(w.Payload, w.Task == journal.EditTask); err != nil {
 			return decodeError(g.name, thread, err, "an edit of a subgraph call")
-		}
-	}
-	return nil
-}
-
-// mergeAll merges stored edits into a state that is only read.
-func mergeAll[S, U any](g *Graph[S, U], l live.Live[S, U], edits []checkpoint.Write) error {
-	for _, w := range edits {
-		if _, err := mergeStored(g, l, w.Payload); err != nil {
-			return err
 		}
 	}
 	return nil

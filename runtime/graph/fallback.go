@@ -148,7 +148,7 @@ func fallbackFor(takes, routes bool) string {
 
 // fallBack implements typedState.
 func (a *adapter[S, U]) fallBack(ctx context.Context, t *exec.Task, i int) error {
-	n, given := &a.g.nodes[t.Node], a.live.View()
+	n, given := &a.g.core.nodes[t.Node], a.live.View()
 	if a.strict {
 		given = a.g.schema.Clone(given)
 	}

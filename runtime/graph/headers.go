@@ -12,20 +12,25 @@ import (
 // returns checkpoint.ErrNotFound if the thread has neither an open version nor an input that
 // waits. Other errors are *SaverErrors.
 func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
+	return t.thread.describe(ctx)
+}
+
+// describe is Thread.Describe.
+func (t thread) describe(ctx context.Context) (checkpoint.Thread, error) {
 	if err := t.usable(); err != nil {
 		return checkpoint.Thread{}, err
 	}
 	p := t.place(checkpoint.ID{})
 	p.Namespace = checkpoint.NoCall
-	c, err := loadChain(ctx, &t.g.core, t.saver(), p)
+	c, err := loadChain(ctx, t.g, t.saver(), p)
 	if err == nil && c.Version == 0 {
-		return queued(ctx, t)
+		return t.queued(ctx)
 	}
 	return c.Thread, err
 }
 
 // queued returns a thread without an open version, if an input waits.
-func queued[S, U any](ctx context.Context, t Thread[S, U]) (checkpoint.Thread, error) {
+func (t thread) queued(ctx context.Context) (checkpoint.Thread, error) {
 	call, cancel := context.WithTimeout(ctx, t.g.opt.saverTimeout)
 	defer cancel()
 	listed, err := checkpoint.FindThread(call, t.saver(), t.id)
@@ -39,8 +44,8 @@ func queued[S, U any](ctx context.Context, t Thread[S, U]) (checkpoint.Thread, e
 }
 
 // headers yields the checkpoints of one version without their states.
-func (t Thread[S, U]) headers(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {
-	l := lister[S, U]{t: t, q: q, yield: yield, due: make(map[checkpoint.ID][]checkpoint.Task)}
+func (t thread) headers(ctx context.Context, q checkpoint.Query, v views) error {
+	l := lister{t: t, q: q, views: v, due: make(map[checkpoint.ID][]checkpoint.Task)}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource, Headers: true}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
 		if err != nil {
@@ -56,16 +61,16 @@ func (t Thread[S, U]) headers(ctx context.Context, q checkpoint.Query, yield fun
 // lister turns records, newest first, into snapshots without states. The due tasks of an edit or a
 // resume are in its base, which is an older record. lister holds such records back until it reads
 // the base.
-type lister[S, U any] struct {
-	t     Thread[S, U]
+type lister struct {
+	t     thread
 	q     checkpoint.Query
-	yield func(Snapshot[S], error) bool
+	views views
 	held  []checkpoint.Record
 	due   map[checkpoint.ID][]checkpoint.Task // due tasks of the held records, by base
 	taken int
 }
 
-func (l *lister[S, U]) take(rec checkpoint.Record) error {
+func (l *lister) take(rec checkpoint.Record) error {
 	if err := l.t.g.owns(l.t.id, &rec); err != nil {
 		return err
 	}
@@ -87,14 +92,14 @@ func (l *lister[S, U]) take(rec checkpoint.Record) error {
 }
 
 // flush yields the records whose due tasks are known, or all of them.
-func (l *lister[S, U]) flush(all bool) error {
+func (l *lister) flush(all bool) error {
 	for len(l.held) > 0 {
 		rec := &l.held[0]
 		due, known := l.due[rec.Base]
 		if !known && !all {
 			return nil
 		}
-		if !l.yield(l.t.snapshot(rec, due), nil) {
+		if l.views.push(l.t.snapshot(rec, due)); !l.views.pop() {
 			return errLeft
 		}
 		l.held = l.held[1:]

@@ -13,7 +13,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/inbox"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
-	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
 // State returns the thread at its head, or at the checkpoint that At names. It takes no lease, so
@@ -23,15 +22,23 @@ import (
 // State returns checkpoint.ErrNotFound if the thread or checkpoint does not exist, and
 // ErrGraphChanged if the code cannot read it. Other errors are *SaverErrors.
 func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
-	var none Snapshot[S]
+	a := newAdapter(t.g)
+	s, err := t.thread.state(ctx, a)
+	return snapshotWith(&s, a.shown), err
+}
+
+// state is Thread.State. state shows the state of the snapshot.
+func (t thread) state(ctx context.Context, state typedState) (snapshot, error) {
+	var none snapshot
 	if err := t.usable(); err != nil {
 		return none, err
 	}
-	if at, err := stands(ctx, t); err != nil {
+	if at, err := t.stands(ctx, state); err != nil {
 		return none, err
 	} else if at != nil {
+		state.show()
 		s := t.snapshot(&at.last, nil)
-		s.State, s.Status = at.state.View(), at.thread.Status
+		s.Status = at.thread.Status
 		s.Title, s.Labels, s.Inputs = at.thread.Title, maps.Clone(at.thread.Labels), at.thread.Inputs
 		return s, nil
 	}
@@ -40,36 +47,38 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 		return none, err
 	}
 	if c.Empty() && t.at.IsZero() && t.version == 0 && t.inside == nil {
-		return beforeFirst(ctx, t)
+		return t.beforeFirst(ctx, state)
 	}
 	if c.Empty() {
 		return none, t.fail("%w", checkpoint.ErrNotFound)
 	}
-	return t.read(ctx, &c)
+	return t.read(ctx, state, &c)
 }
 
-// read returns the snapshot of the last record of a chain, which is not empty.
-func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S], error) {
-	var none Snapshot[S]
+// read returns the snapshot of the last record of a chain, which is not empty. state shows its
+// state.
+func (t thread) read(ctx context.Context, state typedState, c *checkpoint.Chain) (snapshot, error) {
+	var none snapshot
 	if err := t.g.owns(t.id, &c.Last); err != nil {
 		return none, err
 	}
-	live := t.g.schema.New(live.Options{DropUnknown: t.dropUnknown()})
-	if err := fold(ctx, foldedLive[S, U]{live}, c); err != nil {
+	state.start(false, t.dropUnknown())
+	if err := fold(ctx, state, c); err != nil {
 		if ctx.Err() != nil {
 			return none, t.readError(ctx, "load", err)
 		}
 		return none, decodeError(t.g.name, t.id, err, "its state")
 	}
 	last := &c.Last
-	if err := mergeAll(t.g, live, journal.Edits(c.Writes, t.namespace(), last.Base)); err != nil {
-		return none, decodeError(t.g.name, t.id, err, "an edit of its state")
+	for _, w := range journal.Edits(c.Writes, t.namespace(), last.Base) {
+		if err := state.mergeStored(w.Payload, false); err != nil {
+			return none, decodeError(t.g.name, t.id, err, "an edit of its state")
+		}
 	}
 	s := t.snapshot(last, c.Due)
-	s.State = live.View()
 	if !c.Committed {
 		if t.inside != nil && t.g.nests && c.Unfinished() {
-			thread, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Version: t.version, Namespace: checkpoint.NoCall})
+			thread, err := loadChain(ctx, t.g, t.saver(), checkpoint.Ref{Thread: t.id, Version: t.version, Namespace: checkpoint.NoCall})
 			if err != nil {
 				return none, err
 			}
@@ -77,7 +86,7 @@ func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S
 		}
 		var err error
 		if s.Tasks, err = taskStates(ctx, t.namespace(), last, c); err == nil {
-			err = s.setWaits(ctx, inTaskOrder(&t.g.core, openQuestions(t.namespace(), c), t.inside.depth()), c.Thread.Now)
+			err = setWaits(ctx, &s, inTaskOrder(t.g, openQuestions(t.namespace(), c), t.inside.depth()), c.Thread.Now)
 		}
 		if err == nil {
 			s.Stops, err = stopsIn(t.namespace(), c)
@@ -98,12 +107,13 @@ func (t Thread[S, U]) read(ctx context.Context, c *checkpoint.Chain) (Snapshot[S
 		s.Status = c.Thread.Status
 		s.Cancelling, s.Inputs = c.Thread.Cancels > 0, c.Thread.Inputs
 	}
+	state.show()
 	return s, nil
 }
 
 // setWaits sets what the due tasks of a snapshot wait for, from their open questions. It leaves
 // out those that have expired at now.
-func (s *Snapshot[S]) setWaits(ctx context.Context, open []checkpoint.Write, now time.Time) (err error) {
+func setWaits(ctx context.Context, s *snapshot, open []checkpoint.Write, now time.Time) (err error) {
 	open = slices.DeleteFunc(open, func(w checkpoint.Write) bool {
 		q, err := journal.ReadQuestion(w.Payload)
 		return err == nil && inbox.Expired(w.Name, q.Due, now)
@@ -118,24 +128,26 @@ func (s *Snapshot[S]) setWaits(ctx context.Context, open []checkpoint.Write, now
 	return err
 }
 
-// beforeFirst returns the snapshot of a thread whose first input waits.
-func beforeFirst[S, U any](ctx context.Context, t Thread[S, U]) (s Snapshot[S], err error) {
-	d, err := queued(ctx, t)
+// beforeFirst returns the snapshot of a thread whose first input waits. state shows its state.
+func (t thread) beforeFirst(ctx context.Context, state typedState) (s snapshot, err error) {
+	d, err := t.queued(ctx)
 	if err == nil && d.Graph != "" {
 		err = t.g.owns(t.id, &checkpoint.Record{Graph: d.Graph})
 	}
 	if err != nil {
 		return s, err
 	}
-	return Snapshot[S]{
-		State: t.g.schema.New(live.Options{}).View(), Thread: t.id, Created: d.Created, Title: d.Title, Labels: maps.Clone(d.Labels),
+	state.start(false, false)
+	state.show()
+	return snapshot{
+		Thread: t.id, Created: d.Created, Title: d.Title, Labels: maps.Clone(d.Labels),
 		Status: d.Status, Cancelling: d.Cancels > 0, Inputs: d.Inputs,
 	}, nil
 }
 
 // snapshot returns the Snapshot of a record, without its state.
-func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Snapshot[S] {
-	s := Snapshot[S]{
+func (t thread) snapshot(rec *checkpoint.Record, due []checkpoint.Task) snapshot {
+	s := snapshot{
 		Thread: t.id, Version: t.version, Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source,
 		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
 		Dropped: droppedAt(rec),
@@ -266,21 +278,49 @@ func (s *TaskState) readFailure(w *checkpoint.Write) (err error) {
 // records were pruned or released in the meantime. A thread that does not exist yields no
 // checkpoints and no error.
 func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
+	return sequence(t.g, func(v views) error { return t.thread.history(ctx, q, v) })
+}
+
+// sequence yields the snapshots that walk shows, and then its error.
+func sequence[S, U any](g *Graph[S, U], walk func(views) error) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
-		q, given := q, q.Meta // the sequence can be used again
-		q.Meta = make(map[string]string, len(given))
-		for key, value := range given {
-			journal.SetMetadata(q.Meta, key, value)
-		}
-		walk := Thread[S, U].walk
-		if q.Headers {
-			walk = Thread[S, U].headers
-		}
-		err := t.past(ctx, q, func(t Thread[S, U], q checkpoint.Query) error { return walk(t, ctx, q, yield) })
+		a := newAdapter(g)
+		var built []Snapshot[S]
+		err := walk(views{
+			state: a,
+			push:  func(s snapshot) { built = append(built, snapshotWith(&s, a.shown)) },
+			pop: func() bool {
+				last := len(built) - 1
+				s := built[last]
+				built = built[:last]
+				return yield(s, nil)
+			},
+		})
 		if err != nil && !errors.Is(err, errLeft) {
 			yield(Snapshot[S]{}, err)
 		}
 	}
+}
+
+// views are the snapshots of a thread that wait to be yielded.
+type views struct {
+	state typedState
+	push  func(s snapshot)    // adds s with the state that is shown now
+	pop   func() (wants bool) // yields the one that was added last; reports whether the consumer wants more
+}
+
+// history is Thread.History.
+func (t thread) history(ctx context.Context, q checkpoint.Query, v views) error {
+	given := q.Meta
+	q.Meta = make(map[string]string, len(given))
+	for key, value := range given {
+		journal.SetMetadata(q.Meta, key, value)
+	}
+	walk := thread.walk
+	if q.Headers {
+		walk = thread.headers
+	}
+	return t.past(ctx, q, func(t thread, q checkpoint.Query) error { return walk(t, ctx, q, v) })
 }
 
 // errLeft reports that the consumer of a sequence has left the loop.
@@ -288,7 +328,7 @@ var errLeft = errors.New("left")
 
 // past calls walk for the version of q: the open one, or the released version that has the
 // checkpoint q.Before.
-func (t Thread[S, U]) past(ctx context.Context, q checkpoint.Query, walk func(Thread[S, U], checkpoint.Query) error) error {
+func (t thread) past(ctx context.Context, q checkpoint.Query, walk func(thread, checkpoint.Query) error) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
@@ -306,8 +346,8 @@ func (t Thread[S, U]) past(ctx context.Context, q checkpoint.Query, walk func(Th
 }
 
 // walk yields the history of one version.
-func (t Thread[S, U]) walk(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {
-	h := historian[S, U]{t: t, q: q, yield: yield, past: past[S, U]{t: t}, room: min(max(q.Limit, firstBlock), largePage)}
+func (t thread) walk(ctx context.Context, q checkpoint.Query, v views) error {
+	h := historian{t: t, q: q, views: v, past: past{t: t, state: v.state}, room: min(max(q.Limit, firstBlock), largePage)}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
 		if err != nil {
@@ -337,11 +377,11 @@ const (
 // the record before it, so records are gathered in blocks. The state of the oldest wanted record
 // of a block is restored. The other states of the block follow from it in order, and all snapshots
 // are yielded in reverse order.
-type historian[S, U any] struct {
-	t       Thread[S, U]
+type historian struct {
+	t       thread
 	q       checkpoint.Query
-	yield   func(Snapshot[S], error) bool
-	past    past[S, U]
+	views   views
+	past    past
 	block   []checkpoint.Record // newest first; the first one is wanted
 	wanted  []int               // the indexes of the wanted records in block
 	room    int                 // how many wanted records fill a block
@@ -350,7 +390,7 @@ type historian[S, U any] struct {
 
 // take adds a record to the block. It flushes the block if that is full, has everything that the
 // query wants, or reaches a snapshot.
-func (h *historian[S, U]) take(ctx context.Context, rec checkpoint.Record) error {
+func (h *historian) take(ctx context.Context, rec checkpoint.Record) error {
 	if h.q.Match(&rec) {
 		h.wanted = append(h.wanted, len(h.block))
 	}
@@ -367,27 +407,28 @@ func (h *historian[S, U]) take(ctx context.Context, rec checkpoint.Record) error
 }
 
 // flush yields the wanted records of the block, and begins a larger one.
-func (h *historian[S, U]) flush(ctx context.Context) error {
+func (h *historian) flush(ctx context.Context) error {
 	next, err := h.begin(ctx)
 	if err != nil {
 		return err
 	}
-	built := make([]Snapshot[S], len(h.wanted))
-	for left := len(built) - 1; left >= 0; left-- {
-		at := h.wanted[left]
+	built := len(h.wanted)
+	for _, at := range slices.Backward(h.wanted) {
 		for ; next >= at; next-- {
 			if err := h.past.step(ctx, &h.block[next]); err != nil {
 				return err
 			}
 		}
-		if built[left], err = h.past.snapshot(ctx, &h.block[at]); err != nil {
+		s, err := h.past.snapshot(ctx, &h.block[at])
+		if err != nil {
 			return err
 		}
-		h.past.live.Share()
+		h.views.push(s)
+		h.past.state.share()
 	}
 	h.block, h.wanted, h.room = h.block[:0], h.wanted[:0], h.room*blockGrowth
-	for _, s := range built {
-		if !h.yield(s, nil) {
+	for range built {
+		if !h.views.pop() {
 			return errLeft
 		}
 		if h.yielded++; h.yielded == h.q.Limit {
@@ -400,13 +441,13 @@ func (h *historian[S, U]) flush(ctx context.Context) error {
 // begin returns the index of the first record of the block whose state must be built. If the
 // oldest record has a snapshot, that is its index. Otherwise begin restores the state of the
 // oldest wanted record, and returns the index of the next one.
-func (h *historian[S, U]) begin(ctx context.Context) (next int, err error) {
-	h.past.live = nil
+func (h *historian) begin(ctx context.Context) (next int, err error) {
+	h.past.begun = false
 	if last := len(h.block) - 1; h.block[last].Snapshot {
 		return last, nil
 	}
 	oldest := h.wanted[len(h.wanted)-1]
-	c, err := loadChain(ctx, &h.t.g.core, h.t.saver(), h.t.place(h.block[oldest].ID))
+	c, err := loadChain(ctx, h.t.g, h.t.saver(), h.t.place(h.block[oldest].ID))
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		return 0, h.t.saverError("history", fmt.Errorf("records were removed while they were read; read the history again: %w", checkpoint.ErrConflict))
 	}

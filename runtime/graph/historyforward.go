@@ -20,18 +20,15 @@ import (
 // of newest checkpoints. If it is not among them, the error is checkpoint.ErrNotFound. Other
 // errors are those of History.
 func (t Thread[S, U]) HistoryForward(ctx context.Context, most int) iter.Seq2[Snapshot[S], error] {
-	return func(yield func(Snapshot[S], error) bool) {
-		if err := t.forward(ctx, most, yield); err != nil {
-			yield(Snapshot[S]{}, err)
-		}
-	}
+	return sequence(t.g, func(v views) error { return t.thread.forward(ctx, most, v) })
 }
 
-func (t Thread[S, U]) forward(ctx context.Context, most int, yield func(Snapshot[S], error) bool) error {
+// forward is Thread.HistoryForward.
+func (t thread) forward(ctx context.Context, most int, v views) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	w := way[S, U]{past: past[S, U]{t: t}}
+	w := way{past: past{t: t, state: v.state}}
 	found, err := w.back(ctx, most)
 	if err == nil && !found && most < 1 { // the checkpoint may be in a released version
 		if w.past.t, _, err = t.find(ctx, t.at); err == nil {
@@ -53,8 +50,11 @@ func (t Thread[S, U]) forward(ctx context.Context, most int, yield func(Snapshot
 			continue
 		}
 		s, err := w.past.snapshot(ctx, &rec)
-		if err != nil || !yield(s, nil) {
+		if err != nil {
 			return err
+		}
+		if v.push(s); !v.pop() {
+			return nil
 		}
 	}
 	return nil
@@ -62,8 +62,8 @@ func (t Thread[S, U]) forward(ctx context.Context, most int, yield func(Snapshot
 
 // way is a part of a log. It reads records backwards to the beginning, and then yields them
 // forwards. It keeps the records as long as they are small.
-type way[S, U any] struct {
-	past  past[S, U]
+type way struct {
+	past  past
 	ids   []checkpoint.ID     // ids of the records that are left, newest first
 	kept  []checkpoint.Record // the oldest of them
 	begun bool
@@ -75,7 +75,7 @@ const (
 )
 
 // back reads the log back to the beginning of the way, and reports whether it found that.
-func (w *way[S, U]) back(ctx context.Context, most int) (found bool, err error) {
+func (w *way) back(ctx context.Context, most int) (found bool, err error) {
 	t, size, checkpoints := w.past.t, 0, 0
 	w.ids, w.kept = nil, nil
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), checkpoint.Query{Sources: everySource}) {
@@ -102,7 +102,7 @@ func (w *way[S, U]) back(ctx context.Context, most int) (found bool, err error) 
 }
 
 // next returns the oldest record that is left, and builds its state.
-func (w *way[S, U]) next(ctx context.Context) (checkpoint.Record, error) {
+func (w *way) next(ctx context.Context) (checkpoint.Record, error) {
 	if len(w.kept) == 0 {
 		if err := w.again(ctx); err != nil {
 			return checkpoint.Record{}, err
@@ -115,7 +115,7 @@ func (w *way[S, U]) next(ctx context.Context) (checkpoint.Record, error) {
 		return rec, w.past.step(ctx, &rec)
 	}
 	w.begun = true
-	c, err := loadChain(ctx, &w.past.t.g.core, w.past.t.saver(), w.past.t.place(rec.ID))
+	c, err := loadChain(ctx, w.past.t.g, w.past.t.saver(), w.past.t.place(rec.ID))
 	if err == nil {
 		err = w.past.restore(ctx, &c)
 	}
@@ -123,7 +123,7 @@ func (w *way[S, U]) next(ctx context.Context) (checkpoint.Record, error) {
 }
 
 // again reads the oldest records that are left but were not kept.
-func (w *way[S, U]) again(ctx context.Context) error {
+func (w *way) again(ctx context.Context) error {
 	t, first := w.past.t, max(len(w.ids)-keptPage, 0)
 	q := checkpoint.Query{Sources: everySource}
 	if first > 0 {

@@ -18,7 +18,7 @@ import (
 
 // newTail returns the Tail of a run whose head may be kept. It returns nil if the graph keeps no
 // heads.
-func (g *Graph[S, U]) newTail() *journal.Tail {
+func (g *core) newTail() *journal.Tail {
 	switch {
 	case g.heads.most == 0 || g.opt.releaseOnDone:
 		return nil
@@ -29,27 +29,26 @@ func (g *Graph[S, U]) newTail() *journal.Tail {
 }
 
 // hot returns the kept head for a call with input; nil for none.
-func (t driver[S, U]) hot(o runOptions) *head[S, U] {
+func (t thread) hot(o runOptions) *head {
 	if !t.at.IsZero() || !o.ifHead.IsZero() || o.timeout > 0 {
 		return nil
 	}
-	return t.g.heads.take(t.id, func(h *head[S, U]) bool {
+	return t.g.heads.take(t.id, func(h *head) bool {
 		// Storage decides whether the request is repeated, and which inputs wait.
 		return (o.request == "" || o.request != h.request) && h.waits == journal.NoInputs
 	})
 }
 
 // standing is the position of a finished thread at a kept head.
-type standing[S, U any] struct {
+type standing struct {
 	last    checkpoint.Record // without its payload
-	state   live.Live[S, U]   // a copy
 	chained int
 	thread  checkpoint.Thread
 }
 
-// stands returns the position of a thread if storage still has the kept head. It returns nil if
-// the thread must be loaded.
-func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], error) {
+// stands returns the position of a thread if storage still has the kept head, and makes s a copy
+// of its state. It returns nil if the thread must be loaded.
+func (t thread) stands(ctx context.Context, s typedState) (*standing, error) {
 	if !t.at.IsZero() || t.version != 0 || t.inside != nil {
 		return nil, nil
 	}
@@ -57,46 +56,39 @@ func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], err
 	if id.IsZero() {
 		return nil, nil
 	}
-	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
+	c, err := loadChain(ctx, t.g, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
 	if err != nil {
 		return nil, err
 	}
-	h := t.g.heads.take(t.id, func(h *head[S, U]) bool { return h.tail.Last.ID == id })
+	h := t.g.heads.take(t.id, func(h *head) bool { return h.tail.Last.ID == id })
 	if h == nil || c.Thread.Head != id {
 		return nil, nil // another call uses or has changed the thread, so the kept head is stale
 	}
-	state, err := h.copy(t.g.recording)
-	if err != nil {
+	if err := s.copyHead(h); err != nil {
 		return nil, nil //nolint:nilerr // the load that follows returns the error
 	}
-	state.DropUntracked()
 	t.g.heads.giveBack(h)
-	return &standing[S, U]{last: h.tail.Last, state: state, chained: h.chained, thread: c.Thread}, nil
-}
-
-// recording returns an empty state that records changes.
-func (g *Graph[S, U]) recording() live.Live[S, U] {
-	return g.schema.New(live.Options{Record: true, DropUnknown: g.opt.dropUnknown})
+	return &standing{last: h.tail.Last, chained: h.chained, thread: c.Thread}, nil
 }
 
 // resumeHot resumes a finished thread with a kept head: nothing runs. It reports whether there was
 // one.
-func resumeHot[S, U any](t Thread[S, U], r *opener, a *adapter[S, U]) (done bool, err error) {
+func (t thread) resumeHot(r *opener) (done bool, err error) {
 	if r.edited || len(r.run.opt.answers)+len(r.run.opt.rerun) > 0 {
 		return false, nil
 	}
-	s, err := stands(r.run.ctx, t)
+	s, err := t.stands(r.run.ctx, r.run.state)
 	if err != nil || s == nil || !r.run.opt.ifHead.IsZero() && r.run.opt.ifHead != s.last.ID {
 		return false, err
 	}
-	a.live, r.run.log.Head, r.run.status = s.state, s.last.ID, checkpoint.Done
+	r.run.log.Head, r.run.status = s.last.ID, checkpoint.Done
 	r.run.stand(&s.last, s.chained)
 	return true, nil
 }
 
 // openHot opens the thread with input on a kept head. It loads nothing.
-func (t driver[S, U]) openHot(r *opener, a *adapter[S, U], h *head[S, U]) error {
-	if err := continueFrom(a, h); err != nil {
+func (r *opener) openHot(h *head) error {
+	if err := r.run.state.takeHead(h); err != nil {
 		return err
 	}
 	label(r, h.labels)
@@ -121,19 +113,43 @@ func (r *run) stale(err error) bool {
 	return true
 }
 
-// continueFrom sets the state to that of a head.
-func continueFrom[S, U any](a *adapter[S, U], h *head[S, U]) (err error) {
+// copyHead implements typedState. The copy has no untracked fields.
+func (a *adapter[S, U]) copyHead(h *head) (err error) {
 	defer rescue(&err)
+	if h.state == nil {
+		h.state = a.g.schema.New(live.Options{Record: true, DropUnknown: a.g.core.opt.dropUnknown})
+	}
+	if err := h.update(); err != nil {
+		return err
+	}
+	a.live = h.state.(live.Live[S, U]).Clone()
+	a.live.DropUntracked()
+	return nil
+}
+
+// takeHead implements typedState.
+func (a *adapter[S, U]) takeHead(h *head) error {
 	if h.shared {
-		a.live = h.state
+		a.live = h.state.(live.Live[S, U])
 		a.live.DropUntracked()
 		return nil
 	}
-	if a.live, err = h.copy(a.g.recording); err != nil {
-		return err
+	err := a.copyHead(h)
+	if err == nil {
+		a.apart = h.state.(live.Live[S, U])
 	}
-	a.apart = h.state
-	return nil
+	return err
+}
+
+// leaveHead implements typedState. whole says that the records of the run have the whole state, so
+// the head needs no state from its opening.
+func (a *adapter[S, U]) leaveHead(h *head, whole bool) {
+	switch {
+	case h.shared:
+		h.state = a.live
+	case !whole && a.apart != nil:
+		h.state = a.apart
+	}
 }
 
 // setApart implements typedState.
@@ -155,25 +171,24 @@ func (r *opener) setApart(empty bool) {
 	}
 }
 
-// keep keeps the head that a run has left. a has the state of the run.
-func (t driver[S, U]) keep(r *opener, a *adapter[S, U], err error) {
+// keep keeps the head that a run has left.
+func (t thread) keep(r *opener, err error) {
 	if err != nil || r.tail == nil || !r.tail.Done || r.run.health != sound {
 		return
 	}
-	h := &head[S, U]{
+	h := &head{
 		thread: t.id, birth: r.run.log.Birth(), request: r.run.opt.request, labels: r.labels,
 		tail: r.tail, chained: r.tail.Chained(r.chained), shared: t.g.opt.sharedState,
 	}
 	h.seen, h.waits = r.run.log.Seen()
-	size, dead := a.live.Sizes()
+	size, dead := r.run.state.Sizes()
 	switch {
 	case h.shared:
-		h.state, dead = a.live, 0
+		dead = 0
 	case !r.tail.Complete():
 		return
-	case !r.tail.Whole():
-		h.state = a.apart
 	}
+	r.run.state.leaveHead(h, r.tail.Whole())
 	h.bytes = headSize(size, dead+r.tail.Size()) + len(t.id) + len(h.request) + h.labels.Size()
 	t.g.heads.put(h)
 }

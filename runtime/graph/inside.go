@@ -28,23 +28,28 @@ type inside struct {
 //
 // Inside is a function because a method has no type parameters of its own.
 func Inside[S, U, CS, CU any](t Thread[S, U], call SubgraphCall, child *Graph[CS, CU]) Thread[CS, CU] {
-	in := &inside{namespace: call.Namespace, edit: editorOf(t)}
+	return Thread[CS, CU]{g: child, thread: t.thread.within(call, child.untyped())}
+}
+
+// within is Inside.
+func (t thread) within(call SubgraphCall, child *core) thread {
+	in := &inside{namespace: call.Namespace, edit: t.openInside}
 	if t.inside != nil {
 		in.edit = t.inside.edit
 	}
 	if t.g != nil {
 		in.saver, in.dropUnknown = t.saver(), t.dropUnknown()
 	}
-	return Thread[CS, CU]{g: child, id: t.id, version: call.Version, inside: in}
+	return thread{g: child, id: t.id, version: call.Version, inside: in}
 }
 
 // call returns the subgraph call of a task that is due at rec.
-func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) SubgraphCall {
+func (t thread) call(rec *checkpoint.Record, due checkpoint.Task) SubgraphCall {
 	name := journal.DueCall(rec, t.namespace(), due)
 	return SubgraphCall{Node: ID(due.Node), Index: int(due.Index), Namespace: journal.Within(t.namespace(), name), Version: t.version}
 }
 
-func (t Thread[S, U]) namespace() string {
+func (t thread) namespace() string {
 	if t.inside == nil {
 		return ""
 	}
@@ -59,18 +64,18 @@ func (in *inside) depth() int {
 	return 1 + strings.Count(in.namespace, "/")
 }
 
-func (t Thread[S, U]) saver() checkpoint.Saver {
+func (t thread) saver() checkpoint.Saver {
 	if t.inside == nil {
 		return t.g.opt.saver
 	}
 	return t.inside.saver
 }
 
-func (t Thread[S, U]) dropUnknown() bool {
+func (t thread) dropUnknown() bool {
 	return t.g.opt.dropUnknown || t.inside != nil && t.inside.dropUnknown
 }
 
 // place returns the place of the checkpoint at; the zero id stands for the newest.
-func (t Thread[S, U]) place(at checkpoint.ID) checkpoint.Ref {
+func (t thread) place(at checkpoint.ID) checkpoint.Ref {
 	return checkpoint.Ref{Thread: t.id, Version: t.version, Namespace: t.namespace(), At: at}
 }

@@ -59,7 +59,7 @@ func (a *adapter[S, U]) failedIn(i int) []U {
 }
 
 func (a *adapter[S, U]) keepFailed(i int) (update []byte, n int, err error) {
-	update, err = a.g.encodeEdit(&a.updates[i])
+	update, err = unlessEmpty(appendUpdate(a.g.schema, &a.updates[i]))
 	if update != nil && err == nil {
 		a.failed[i] = append(a.failed[i], a.updates[i])
 	}

@@ -36,7 +36,7 @@ func (a answer) given() answer { return a }
 // A run refuses an answer that has become invalid before the run takes it, for example because the
 // thread was cancelled. Inbox lists the refused answer with the reason.
 func (t Thread[S, U]) Answer(ctx context.Context, answers ...AnswerOption) error {
-	return ThreadMailer[S, U]{t: t}.Answer(ctx, answers...)
+	return threadMailer{t: t.thread}.answer(ctx, answers)
 }
 
 // checkPosted checks an answer against the questions of a thread.
@@ -73,13 +73,13 @@ func (g *core) checkPosted(thread string, t *checkpoint.Thread, a answer) error 
 //
 // The reason has at most checkpoint.MaxReason bytes, and can be empty.
 func (t Thread[S, U]) Cancel(ctx context.Context, reason string) error {
-	return ThreadMailer[S, U]{t: t}.Cancel(ctx, reason)
+	return threadMailer{t: t.thread}.cancel(ctx, reason)
 }
 
 // Wake makes the thread due now, and resets the count of its attempts. A worker then resumes it.
 // Use Wake for example after the cause of a failure was removed.
 func (t Thread[S, U]) Wake(ctx context.Context) error {
-	return ThreadMailer[S, U]{t: t}.Wake(ctx)
+	return threadMailer{t: t.thread}.wake(ctx)
 }
 
 // Inbox is the mail of a thread.
@@ -94,8 +94,11 @@ type Inbox struct {
 
 // Inbox returns the messages that wait, and those that were refused. It makes two calls of the
 // saver.
-func (t Thread[S, U]) Inbox(ctx context.Context) (in Inbox, err error) {
-	if _, err := calling(t, nil, SubmitOption.submit); err != nil {
+func (t Thread[S, U]) Inbox(ctx context.Context) (Inbox, error) { return t.thread.inbox(ctx) }
+
+// inbox is Thread.Inbox.
+func (t thread) inbox(ctx context.Context) (in Inbox, err error) {
+	if _, err := t.calling(nil); err != nil {
 		return in, err
 	}
 	if in.Waiting, err = t.g.mail(ctx, checkpoint.MailQuery{Thread: t.id}); err == nil {

@@ -18,8 +18,14 @@ type Mailer[S, U any] struct {
 
 // ThreadMailer posts messages to one thread by a Poster. Mailer.Thread returns it.
 type ThreadMailer[S, U any] struct {
-	t  Thread[S, U]
-	by checkpoint.Poster
+	g      *Graph[S, U]
+	mailer threadMailer
+}
+
+// threadMailer is a ThreadMailer without the types of the state.
+type threadMailer struct {
+	t  thread
+	by checkpoint.Poster // nil is the saver of the graph
 }
 
 // Via returns a Mailer that posts by p instead of the graph's saver. Use it to submit in a
@@ -42,8 +48,8 @@ type ThreadMailer[S, U any] struct {
 func (g *Graph[S, U]) Via(p checkpoint.Poster) Mailer[S, U] {
 	if p == nil {
 		p = noPoster{}
-	} else if g.opt.saver != nil {
-		p = checkpoint.PostVia(g.opt.saver, p)
+	} else if g.core.opt.saver != nil {
+		p = checkpoint.PostVia(g.core.opt.saver, p)
 	}
 	return Mailer[S, U]{g, p}
 }
@@ -57,22 +63,29 @@ func (noPoster) Post(context.Context, ...checkpoint.Post) ([]checkpoint.Posted, 
 
 // Thread returns a ThreadMailer for the thread called id. It touches no storage.
 func (m Mailer[S, U]) Thread(id string) ThreadMailer[S, U] {
-	return ThreadMailer[S, U]{m.g.Thread(id), m.by}
+	return ThreadMailer[S, U]{m.g, threadMailer{m.g.Thread(id).thread, m.by}}
 }
 
 // SubmitMany works like Graph.SubmitMany.
 func (m Mailer[S, U]) SubmitMany(ctx context.Context, inputs ...Submission[U]) ([]Submitted, error) {
-	posts := make([]checkpoint.Post, len(inputs))
-	for i, in := range inputs {
+	posts, a := make([]checkpoint.Post, len(inputs)), newAdapter(m.g)
+	for i := range inputs {
+		in := &inputs[i]
+		a.input = &in.Input
 		var err error
-		if posts[i], err = m.Thread(in.Thread).inputPost(ctx, in.Input, in.Options); err != nil {
+		if posts[i], err = m.Thread(in.Thread).mailer.inputPost(ctx, a, setting(in.Options, SubmitOption.submit)); err != nil {
 			return nil, err
 		}
 	}
+	return m.g.untyped().submitMany(ctx, m.by, posts)
+}
+
+// submitMany stores posts of inputs by one call of a Poster, or of the saver if by is nil.
+func (g *core) submitMany(ctx context.Context, by checkpoint.Poster, posts []checkpoint.Post) ([]Submitted, error) {
 	if len(posts) == 0 {
 		return nil, nil
 	}
-	posted, err := m.post(ctx, posts)
+	posted, err := g.post(ctx, by, posts)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +93,8 @@ func (m Mailer[S, U]) SubmitMany(ctx context.Context, inputs ...Submission[U]) (
 	for i := range posts {
 		all[i].Thread = posts[i].Thread
 		if posted[i].Err != nil {
-			errs = append(errs, m.Thread(posts[i].Thread).postError(posted[i].Err))
+			m := threadMailer{t: thread{g: g, id: posts[i].Thread}}
+			errs = append(errs, m.postError(posted[i].Err))
 			continue
 		}
 		all[i] = submitted(&posts[i], posted[i])
@@ -90,7 +104,14 @@ func (m Mailer[S, U]) SubmitMany(ctx context.Context, inputs ...Submission[U]) (
 
 // Submit works like Thread.Submit.
 func (m ThreadMailer[S, U]) Submit(ctx context.Context, in U, opts ...SubmitOption) (Submitted, error) {
-	post, err := m.inputPost(ctx, in, opts)
+	a := newAdapter(m.g)
+	a.input = &in
+	return m.mailer.submit(ctx, a, setting(opts, SubmitOption.submit))
+}
+
+// submit is ThreadMailer.Submit with the input of s.
+func (m threadMailer) submit(ctx context.Context, s typedState, set func(*runOptions)) (Submitted, error) {
+	post, err := m.inputPost(ctx, s, set)
 	if err != nil {
 		return Submitted{}, err
 	}
@@ -103,6 +124,11 @@ func (m ThreadMailer[S, U]) Submit(ctx context.Context, in U, opts ...SubmitOpti
 
 // Signal works like Thread.Signal.
 func (m ThreadMailer[S, U]) Signal(ctx context.Context, signals ...SentSignal) error {
+	return m.mailer.signal(ctx, signals)
+}
+
+// signal is ThreadMailer.Signal.
+func (m threadMailer) signal(ctx context.Context, signals []SentSignal) error {
 	post, err := m.signalPost(signals)
 	if err != nil || len(signals) == 0 {
 		return err
@@ -114,12 +140,17 @@ func (m ThreadMailer[S, U]) Signal(ctx context.Context, signals ...SentSignal) e
 // Answer works like Thread.Answer. It reads the questions of the thread from the graph's saver, so
 // it does not see uncommitted changes.
 func (m ThreadMailer[S, U]) Answer(ctx context.Context, answers ...AnswerOption) error {
+	return m.mailer.answer(ctx, answers)
+}
+
+// answer is ThreadMailer.Answer.
+func (m threadMailer) answer(ctx context.Context, answers []AnswerOption) error {
 	t := m.t
-	o, err := calling(t, answers, AnswerOption.resume)
+	o, err := t.calling(setting(answers, AnswerOption.resume))
 	if err != nil || len(o.answers) == 0 {
 		return err
 	}
-	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
+	c, err := loadChain(ctx, t.g, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
 	if err != nil {
 		return err
 	}
@@ -145,7 +176,7 @@ func (m ThreadMailer[S, U]) Answer(ctx context.Context, answers ...AnswerOption)
 
 // postAnswers posts answers, and returns those whose ids the thread knows. refused are refused
 // messages of the thread.
-func (m ThreadMailer[S, U]) postAnswers(ctx context.Context, answers []answer, refused []checkpoint.Message) (known []answer, err error) {
+func (m threadMailer) postAnswers(ctx context.Context, answers []answer, refused []checkpoint.Message) (known []answer, err error) {
 	post := checkpoint.Post{Thread: m.t.id, Graph: m.t.g.name}
 	for _, a := range answers {
 		post.Messages = append(post.Messages, inbox.AnswerTo(a.id, a.payload, refused))
@@ -161,6 +192,11 @@ func (m ThreadMailer[S, U]) postAnswers(ctx context.Context, answers []answer, r
 
 // Cancel works like Thread.Cancel.
 func (m ThreadMailer[S, U]) Cancel(ctx context.Context, reason string) error {
+	return m.mailer.cancel(ctx, reason)
+}
+
+// cancel is ThreadMailer.Cancel.
+func (m threadMailer) cancel(ctx context.Context, reason string) error {
 	if len(reason) > checkpoint.MaxReason {
 		return fmt.Errorf("graph: Cancel: the reason has %d bytes, more than %d; shorten it", len(reason), checkpoint.MaxReason)
 	}
@@ -168,22 +204,25 @@ func (m ThreadMailer[S, U]) Cancel(ctx context.Context, reason string) error {
 }
 
 // Wake works like Thread.Wake.
-func (m ThreadMailer[S, U]) Wake(ctx context.Context) error {
+func (m ThreadMailer[S, U]) Wake(ctx context.Context) error { return m.mailer.wake(ctx) }
+
+// wake is ThreadMailer.Wake.
+func (m threadMailer) wake(ctx context.Context) error {
 	return m.postNew(ctx, checkpoint.Message{Kind: checkpoint.WakeMessage})
 }
 
-// inputPost returns the Post of an input, and of the cancel before it that CancelPending adds.
-// Propagators store values of ctx with it.
-func (m ThreadMailer[S, U]) inputPost(ctx context.Context, in U, opts []SubmitOption) (p checkpoint.Post, err error) {
-	o, err := calling(m.t, opts, SubmitOption.submit)
+// inputPost returns the Post of the input of s, and of the cancel before it that CancelPending
+// adds. Propagators store values of ctx with it.
+func (m threadMailer) inputPost(ctx context.Context, s typedState, set func(*runOptions)) (p checkpoint.Post, err error) {
+	o, err := m.t.calling(set)
 	if err != nil {
 		return p, err
 	}
-	return m.postOfInput(ctx, in, o)
+	return m.postOfInput(ctx, s, o)
 }
 
 // postOfInput is inputPost with the options of a call.
-func (m ThreadMailer[S, U]) postOfInput(ctx context.Context, in U, o runOptions) (p checkpoint.Post, err error) {
+func (m threadMailer) postOfInput(ctx context.Context, s typedState, o runOptions) (p checkpoint.Post, err error) {
 	t := m.t
 	if err := mayBegin(t.g.name, t.id); err != nil {
 		return p, err
@@ -197,7 +236,7 @@ func (m ThreadMailer[S, U]) postOfInput(ctx context.Context, in U, o runOptions)
 	if o.metadata, err = t.g.opt.propagators.inject(ctx, o.metadata); err != nil {
 		return p, t.fail("%w", err)
 	}
-	update, err := appendUpdate(t.g.schema, &in)
+	update, err := s.encodeInput()
 	if err != nil {
 		return p, t.fail("encode the input: %w", err)
 	}
@@ -205,8 +244,8 @@ func (m ThreadMailer[S, U]) postOfInput(ctx context.Context, in U, o runOptions)
 }
 
 // postNew posts a message under a new id.
-func (m ThreadMailer[S, U]) postNew(ctx context.Context, one checkpoint.Message) error {
-	if _, err := calling(m.t, nil, SubmitOption.submit); err != nil {
+func (m threadMailer) postNew(ctx context.Context, one checkpoint.Message) error {
+	if _, err := m.t.calling(nil); err != nil {
 		return err
 	}
 	id, err := checkpoint.NewID()
@@ -219,16 +258,16 @@ func (m ThreadMailer[S, U]) postNew(ctx context.Context, one checkpoint.Message)
 }
 
 // postOf returns a Post of one message to the thread.
-func (m ThreadMailer[S, U]) postOf(one checkpoint.Message) checkpoint.Post {
+func (m threadMailer) postOf(one checkpoint.Message) checkpoint.Post {
 	return postOf(m.t.g.name, m.t.id, one)
 }
 
 // post stores one Post.
-func (m ThreadMailer[S, U]) post(ctx context.Context, p checkpoint.Post) (checkpoint.Posted, error) {
-	if err := hasBegun(ctx, &m.t.g.core, m.t.id); err != nil {
+func (m threadMailer) post(ctx context.Context, p checkpoint.Post) (checkpoint.Posted, error) {
+	if err := hasBegun(ctx, m.t.g, m.t.id); err != nil {
 		return checkpoint.Posted{}, err
 	}
-	posted, err := Mailer[S, U]{m.t.g, m.by}.post(ctx, []checkpoint.Post{p})
+	posted, err := m.t.g.post(ctx, m.by, []checkpoint.Post{p})
 	if err != nil {
 		return checkpoint.Posted{}, err
 	}
@@ -238,9 +277,8 @@ func (m ThreadMailer[S, U]) post(ctx context.Context, p checkpoint.Post) (checkp
 	return posted[0], nil
 }
 
-// post stores messages by one call of the saver.
-func (m Mailer[S, U]) post(ctx context.Context, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
-	g, by := m.g, m.by
+// post stores messages by one call of a Poster, or of the saver if by is nil.
+func (g *core) post(ctx context.Context, by checkpoint.Poster, posts []checkpoint.Post) ([]checkpoint.Posted, error) {
 	if by == nil {
 		by = g.opt.saver
 	}
@@ -251,13 +289,13 @@ func (m Mailer[S, U]) post(ctx context.Context, posts []checkpoint.Post) ([]chec
 		g.heads.drop(posts[i].Thread) // the next Invoke must know the number of the message
 	}
 	if err != nil {
-		return nil, g.Thread(posts[0].Thread).readError(ctx, "post", err)
+		return nil, thread{g: g, id: posts[0].Thread}.readError(ctx, "post", err)
 	}
 	return posted, nil
 }
 
 // postError returns the error of a Post that the saver refused.
-func (m ThreadMailer[S, U]) postError(err error) error {
+func (m threadMailer) postError(err error) error {
 	switch {
 	case errors.Is(err, checkpoint.ErrInboxFull):
 		return m.t.fail("%w; submit again after a worker has taken some of its inputs", err)

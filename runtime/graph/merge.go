@@ -2,6 +2,7 @@ package graph
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/state"
@@ -64,7 +65,7 @@ func (r *run) overflow(i int, over *state.OverflowError) error {
 	for k := range r.exec.Tasks[:i+1] {
 		sl := &r.exec.Tasks[k]
 		n := &r.g.nodes[sl.Node]
-		if sl.Progress != exec.Beaten && (k == i || r.state.changes(k, n, over.Field)) {
+		if sl.Progress != exec.Beaten && (k == i || slices.Contains(r.state.changed(k, n), over.Field)) {
 			e.Nodes, e.Indexes, e.Summaries = append(e.Nodes, n.id), append(e.Indexes, sl.Index), append(e.Summaries, sl.Summary)
 			e.sent = append(e.sent, n.decode != nil)
 		}

@@ -30,7 +30,7 @@ func (g *Graph[S, U]) addHooks(hooks []hook[S, U]) {
 	if len(hooks) == 0 {
 		return
 	}
-	g.onUpdate = func(ctx context.Context, state typedState, t TaskInfo, i int) error {
+	g.core.onUpdate = func(ctx context.Context, state typedState, t TaskInfo, i int) error {
 		a := state.(*adapter[S, U])
 		s := a.live.View()
 		if a.strict {

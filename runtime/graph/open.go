@@ -516,13 +516,13 @@ func knownSchemas(rec *checkpoint.Record) uint64 {
 	return rec.Fingerprint
 }
 
-// reload sets the stored state of the thread in a result, because the run's own state cannot be
-// used.
-func (t driver[S, U]) reload(ctx context.Context, res *Result[S]) error {
-	snap, err := Thread[S, U]{g: t.g, id: t.id}.State(context.WithoutCancel(ctx))
+// reload makes s the stored state of the thread, because the run's own state cannot be used. It
+// sets the position of that state in a result.
+func (t thread) reload(ctx context.Context, s typedState, res *result) error {
+	snap, err := thread{g: t.g, id: t.id}.state(context.WithoutCancel(ctx), s)
 	if err != nil {
 		return err
 	}
-	res.State, res.Next, res.Checkpoint = snap.State, snap.Next, snap.Checkpoint
+	res.Next, res.Checkpoint = snap.Next, snap.Checkpoint
 	return nil
 }

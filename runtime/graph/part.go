@@ -47,9 +47,10 @@ type lifter[S, U, P, V any] struct {
 func (l lifter[S, U, P, V]) decls(d decls[P, V]) decls[S, U] {
 	of, widen := l.part.Of, l.part.Widen
 	whole := decls[S, U]{outline: d.outline}
-	whole.nodes = slices.Clone(d.nodes)
+	nodes := slices.Clone(d.outline.nodes)
+	whole.outline.nodes = nodes
 	for i := range d.funcs {
-		whole.funcs = append(whole.funcs, l.node(&whole.nodes[i], &d.funcs[i]))
+		whole.funcs = append(whole.funcs, l.node(&nodes[i], &d.funcs[i]))
 	}
 	for _, choose := range d.choose {
 		var lifted chooseFunc[S]
@@ -121,8 +122,8 @@ func (l lifter[S, U, P, V]) node(n *nodeDecl, f *funcs[P, V]) (to funcs[S, U]) {
 // graph returns a compiled graph over the whole state. It returns nil without a schema, which
 // Compile reports.
 func (l lifter[S, U, P, V]) graph(g *Graph[P, V]) *Graph[S, U] {
-	b := &Builder[S, U]{name: g.name, schema: l.schema, decls: l.decls(g.decls)}
-	whole, err := b.compile(g.opt)
+	b := &Builder[S, U]{name: g.core.name, schema: l.schema, decls: l.decls(g.decls)}
+	whole, err := b.compile(g.core.opt)
 	if err != nil {
 		return nil
 	}

@@ -5,34 +5,35 @@ import (
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
 // past builds the states of stored records, oldest first. Each state is the change of the one
-// before. The zero past with a Thread starts at a record with a snapshot.
-type past[S, U any] struct {
-	t    Thread[S, U]
-	live live.Live[S, U] // the state of the last record
-	base checkpoint.ID   // the newest record that made tasks due
-	due  []checkpoint.Task
+// before. A past that has not begun starts at a record with a snapshot.
+type past struct {
+	t     thread
+	state typedState // of the last record
+	begun bool
+	base  checkpoint.ID // the newest record that made tasks due
+	due   []checkpoint.Task
 }
 
 // step builds the state of the next record.
-func (p *past[S, U]) step(ctx context.Context, rec *checkpoint.Record) error {
+func (p *past) step(ctx context.Context, rec *checkpoint.Record) error {
 	if err := p.t.g.owns(p.t.id, rec); err != nil {
 		return err
 	}
-	if p.live == nil {
-		p.live = p.t.g.schema.New(live.Options{DropUnknown: p.t.dropUnknown()})
+	if !p.begun {
+		p.begun = true
+		p.state.start(false, p.t.dropUnknown())
 	}
 	if err := ctx.Err(); err != nil {
 		return p.t.readError(ctx, "history", err)
 	}
-	next := apply[S, U]
+	next := p.state.apply
 	if rec.Snapshot {
-		next = decode[S, U]
+		next = p.state.decode
 	}
-	if err := next(p.live, rec.Payload); err != nil {
+	if err := next(rec.Payload); err != nil {
 		return decodeError(p.t.g.name, p.t.id, err, fmt.Sprintf("the state of checkpoint %s", rec.ID))
 	}
 	if rec.Base == rec.ID {
@@ -42,12 +43,13 @@ func (p *past[S, U]) step(ctx context.Context, rec *checkpoint.Record) error {
 }
 
 // restore builds the state of the last record of a chain.
-func (p *past[S, U]) restore(ctx context.Context, c *checkpoint.Chain) error {
+func (p *past) restore(ctx context.Context, c *checkpoint.Chain) error {
 	if err := p.t.g.owns(p.t.id, &c.Last); err != nil {
 		return err
 	}
-	p.live = p.t.g.schema.New(live.Options{DropUnknown: p.t.dropUnknown()})
-	if err := fold(ctx, foldedLive[S, U]{p.live}, c); err != nil {
+	p.begun = true
+	p.state.start(false, p.t.dropUnknown())
+	if err := fold(ctx, p.state, c); err != nil {
 		if ctx.Err() != nil {
 			return p.t.readError(ctx, "history", err)
 		}
@@ -57,17 +59,16 @@ func (p *past[S, U]) restore(ctx context.Context, c *checkpoint.Chain) error {
 	return nil
 }
 
-// snapshot returns the Snapshot of the last record. The due tasks of an edit or a resume are in
-// its base.
-func (p *past[S, U]) snapshot(ctx context.Context, rec *checkpoint.Record) (Snapshot[S], error) {
+// snapshot returns the Snapshot of the last record, and shows its state. The due tasks of an edit
+// or a resume are in its base.
+func (p *past) snapshot(ctx context.Context, rec *checkpoint.Record) (snapshot, error) {
 	if rec.Base != p.base {
-		c, err := loadChain(ctx, &p.t.g.core, p.t.saver(), p.t.place(rec.ID))
+		c, err := loadChain(ctx, p.t.g, p.t.saver(), p.t.place(rec.ID))
 		if err != nil {
-			return Snapshot[S]{}, err
+			return snapshot{}, err
 		}
 		p.base, p.due = rec.Base, c.Due
 	}
-	s := p.t.snapshot(rec, p.due)
-	s.State = p.live.View()
-	return s, nil
+	p.state.show()
+	return p.t.snapshot(rec, p.due), nil
 }

@@ -14,7 +14,10 @@ type NodePayloads struct {
 
 // Payloads describes the payloads of the nodes of the graph and of its subgraphs. Nodes without
 // payloads are left out. The same graph always has the same payloads in the same order.
-func (g *Graph[S, U]) Payloads() (all []NodePayloads) {
+func (g *Graph[S, U]) Payloads() []NodePayloads { return g.core.payloads() }
+
+// payloads is Graph.Payloads.
+func (g *core) payloads() (all []NodePayloads) {
 	for _, g := range g.within() {
 		for i := range g.nodes {
 			n := &g.nodes[i]

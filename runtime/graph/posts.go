@@ -21,7 +21,7 @@ import (
 // see ReservedPrefix. The result shares the memory of update.
 func (t Stored) InputPost(update []byte, opts ...SubmitOption) (checkpoint.Post, error) {
 	graph, thread := t.Graph, t.Ref.Thread
-	o := with(runOptions{}, opts, SubmitOption.submit)
+	o := with(runOptions{}, setting(opts, SubmitOption.submit))
 	err := o.check()
 	if err == nil {
 		err = o.prepareSubmit()
@@ -56,7 +56,7 @@ func (t Stored) SignalPost(signal string, payload []byte, opts ...SignalOption) 
 
 // encodedSignal returns a signal whose payload is already encoded, with the error of its options.
 func encodedSignal(name string, payload []byte, opts []SignalOption) SentSignal {
-	o := with(runOptions{}, opts, SignalOption.signal)
+	o := with(runOptions{}, setting(opts, SignalOption.signal))
 	s := SentSignal{name: name, key: o.key, id: o.request, payload: payload}
 	err := o.check()
 	if err == nil {

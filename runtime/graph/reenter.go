@@ -9,7 +9,7 @@ import (
 // holding records that a run holds a thread. The contexts of its nodes carry it, so that a node's
 // call on the same thread returns an error instead of waiting for itself.
 type holding struct {
-	store  any // see Graph.store
+	store  any // see core.store
 	thread string
 	outer  *holding // the holding of the run whose node started this run; nil for none
 	over   atomic.Bool
@@ -18,14 +18,14 @@ type holding struct {
 type holdingKey struct{}
 
 // hold returns the context of a run that holds the thread until release is called.
-func (t Thread[S, U]) hold(ctx context.Context) (held context.Context, release func()) {
+func (t thread) hold(ctx context.Context) (held context.Context, release func()) {
 	h := &holding{store: t.g.store, thread: t.id}
 	h.outer, _ = ctx.Value(holdingKey{}).(*holding)
 	return context.WithValue(ctx, holdingKey{}, h), func() { h.over.Store(true) }
 }
 
 // reenters returns an error if ctx is that of a node whose own run holds the thread.
-func (t Thread[S, U]) reenters(ctx context.Context) error {
+func (t thread) reenters(ctx context.Context) error {
 	h, _ := ctx.Value(holdingKey{}).(*holding)
 	for ; h != nil; h = h.outer {
 		if h.thread != t.id || h.store != t.g.store || h.over.Load() {

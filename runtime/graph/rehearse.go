@@ -30,32 +30,36 @@ var errRehearsed = errors.New("the run is a rehearsal")
 // It returns the errors that Resume returns before it calls a node. An error that wraps
 // ErrGraphChanged says that the graph does not fit the thread.
 func (g *Graph[S, U]) Rehearse(ctx context.Context, saver checkpoint.Saver, thread string) error {
-	g = g.on(saver)
-	t := g.Thread(thread)
-	c, err := loadChain(ctx, &g.core, saver, checkpoint.Ref{Thread: thread})
+	return g.core.on(saver).rehearse(ctx, thread)
+}
+
+// rehearse is Graph.Rehearse on the saver of g.
+func (g *core) rehearse(ctx context.Context, id string) error {
+	t := thread{g: g, id: id}
+	c, err := loadChain(ctx, g, g.opt.saver, checkpoint.Ref{Thread: id})
 	if err != nil {
 		return err
 	}
 	if !c.Empty() {
-		if err := g.owns(thread, &c.Last); err != nil {
+		if err := g.owns(id, &c.Last); err != nil {
 			return err
 		}
 	}
-	for snap, err := range t.History(ctx, checkpoint.Query{}) {
-		if err != nil {
-			return fmt.Errorf("%w (checkpoint %s, or one before it)", err, snap.Checkpoint)
-		}
-	}
-	if err := g.checkPending(ctx, thread, &c); err != nil {
+	s := g.newState()
+	all := views{state: s, push: func(snapshot) {}, pop: func() bool { return true }}
+	if err := t.history(ctx, checkpoint.Query{}, all); err != nil {
 		return err
 	}
-	opts, err := calling(t, nil, ResumeOption.resume)
+	if err := g.checkPending(ctx, id, &c); err != nil {
+		return err
+	}
+	opts, err := t.calling(nil)
 	if err != nil {
 		return err
 	}
 	opts.rehearse, opts.durability, opts.own = true, Sync, new(runs)
-	opts.due = &due{found: &checkpoint.ReadyThread{ID: thread, Posted: c.Thread.Posted}, seen: c.Thread.Posted}
-	_, err = driver[S, U]{t}.runStored(ctx, opts, new(stream[S, U]), nil)
+	opts.due = &due{found: &checkpoint.ReadyThread{ID: id, Posted: c.Thread.Posted}, seen: c.Thread.Posted}
+	_, err = t.runStored(ctx, opts, driven{state: s})
 	var cancelled *CancelledError
 	if errors.Is(err, errRehearsed) || errors.As(err, &cancelled) {
 		return nil
@@ -64,8 +68,8 @@ func (g *Graph[S, U]) Rehearse(ctx context.Context, saver checkpoint.Saver, thre
 }
 
 // on returns the graph with another saver, without what its options attach to runs.
-func (g *Graph[S, U]) on(saver checkpoint.Saver) *Graph[S, U] {
-	c := &Graph[S, U]{core: core{compiled: g.compiled}, schema: g.schema, funcs: g.funcs}
+func (g *core) on(saver checkpoint.Saver) *core {
+	c := &core{compiled: g.compiled}
 	c.opt.saver, c.opt.releaseOnDone, c.opt.hot = saver, false, 0
 	c.opt.observers, c.opt.interceptors, c.opt.propagators = nil, nil, nil
 	c.news = news.NewRoom(saver, c.opt.saverTimeout)
@@ -75,9 +79,9 @@ func (g *Graph[S, U]) on(saver checkpoint.Saver) *Graph[S, U] {
 }
 
 // checkPending decodes what waits for the nodes of a thread: messages, questions and answers.
-func (g *Graph[S, U]) checkPending(ctx context.Context, thread string, c *checkpoint.Chain) error {
+func (g *core) checkPending(ctx context.Context, id string, c *checkpoint.Chain) error {
 	step := c.Last.Step
-	p := pendingChecks{g: &g.core, thread: thread, step: step}
+	p := pendingChecks{g: g, thread: id, step: step}
 	open := make(map[string]*checkpoint.Write)
 	for i := range c.Thread.Questions {
 		q := &c.Thread.Questions[i]
@@ -86,21 +90,21 @@ func (g *Graph[S, U]) checkPending(ctx context.Context, thread string, c *checkp
 			return err
 		}
 	}
-	all, err := g.mail(ctx, checkpoint.MailQuery{Thread: thread})
+	all, err := g.mail(ctx, checkpoint.MailQuery{Thread: id})
 	if err != nil {
 		return err
 	}
 	for i := range all {
-		if err := g.checkMessage(thread, step, &all[i], open[all[i].Name]); err != nil {
+		if err := g.checkMessage(id, step, &all[i], open[all[i].Name]); err != nil {
 			return err
 		}
 	}
 	notes, err := journal.Notes(c.Writes, c.Last.Base)
 	if err != nil {
-		return decodeError(g.name, thread, err, "a received signal")
+		return decodeError(g.name, id, err, "a received signal")
 	}
 	for i := range notes {
-		if err := g.checkMessage(thread, step, &notes[i].Message, nil); err != nil {
+		if err := g.checkMessage(id, step, &notes[i].Message, nil); err != nil {
 			return err
 		}
 	}
@@ -152,13 +156,13 @@ func (p pendingChecks) question(q *checkpoint.Write) error {
 }
 
 // checkMessage decodes a message that no node has read. q is the question that it answers.
-func (g *Graph[S, U]) checkMessage(thread string, step int, m *checkpoint.Message, q *checkpoint.Write) error {
+func (g *core) checkMessage(id string, step int, m *checkpoint.Message, q *checkpoint.Write) error {
 	var err error
 	switch m.Kind {
 	case checkpoint.InputMessage:
 		var in journal.Input
 		if in, err = journal.ReadInput(m.Payload); err == nil {
-			_, err = g.decodeUpdate(thread, in.Update)
+			_, err = thread{g: g, id: id}.stateWith(in.Update, typedState.decodeInput)
 		}
 	case checkpoint.SignalMessage:
 		if _, _, child := task.ChildOf(m.Name); child {
@@ -166,18 +170,18 @@ func (g *Graph[S, U]) checkMessage(thread string, step int, m *checkpoint.Messag
 			break
 		}
 		if !g.signals[m.Name] {
-			return fmt.Errorf("%s: %w: no node lists signal %q, and %q of it waits", where(g.name, thread, step), ErrGraphChanged, m.Name, m.ID)
+			return fmt.Errorf("%s: %w: no node lists signal %q, and %q of it waits", where(g.name, id, step), ErrGraphChanged, m.Name, m.ID)
 		}
 		err = g.decodeSignal(m.Name, m.Payload)
 	case checkpoint.AnswerMessage:
 		if q != nil {
-			if err = g.checkAnswer(thread, step, q, answer{id: m.Name, payload: m.Payload}, m.Posted); errors.Is(err, ErrExpired) {
+			if err = g.checkAnswer(id, step, q, answer{id: m.Name, payload: m.Payload}, m.Posted); errors.Is(err, ErrExpired) {
 				return nil
 			}
 		}
 	}
 	if err != nil {
-		return decodeError(g.name, thread, err, fmt.Sprintf("%s %q, which waits in the inbox", m.Kind, m.ID))
+		return decodeError(g.name, id, err, fmt.Sprintf("%s %q, which waits in the inbox", m.Kind, m.ID))
 	}
 	return nil
 }

@@ -18,19 +18,19 @@ type ThreadVersion[S, U any] struct{ thread Thread[S, U] }
 //
 //	snap, err := t.Version(1).State(ctx)
 func (t Thread[S, U]) Version(n int) ThreadVersion[S, U] {
-	t.version, t.at, t.edit = n, checkpoint.ID{}, nil
+	t.thread.version, t.thread.at, t.thread.edited, t.edit = n, checkpoint.ID{}, false, nil
 	return ThreadVersion[S, U]{t}
 }
 
 // State returns the last checkpoint of the version. Errors are those of Thread.State. To read an
 // older checkpoint of the version, use Thread.At.
 func (v ThreadVersion[S, U]) State(ctx context.Context) (Snapshot[S], error) {
-	if err := v.usable(); err != nil {
+	if err := v.thread.thread.versioned(); err != nil {
 		return Snapshot[S]{}, err
 	}
 	snap, err := v.thread.State(ctx)
 	if err != nil {
-		return snap, v.named(err)
+		return snap, v.thread.thread.named(err)
 	}
 	return snap, nil
 }
@@ -38,34 +38,32 @@ func (v ThreadVersion[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 // History yields the checkpoints of the version that q selects, newest first. Cost and errors are
 // those of Thread.History.
 func (v ThreadVersion[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
-	return func(yield func(Snapshot[S], error) bool) {
-		if err := v.usable(); err != nil {
-			yield(Snapshot[S]{}, err)
-			return
-		}
-		for snap, err := range v.thread.History(ctx, q) {
-			if err != nil {
-				err = v.named(err)
-			}
-			if !yield(snap, err) {
-				return
-			}
-		}
-	}
+	return sequence(v.thread.g, func(all views) error { return v.thread.thread.historyOf(ctx, q, all) })
 }
 
-// usable returns an error unless the version can exist.
-func (v ThreadVersion[S, U]) usable() error {
-	if err := v.thread.usable(); err != nil {
+// historyOf is ThreadVersion.History.
+func (t thread) historyOf(ctx context.Context, q checkpoint.Query, v views) error {
+	if err := t.versioned(); err != nil {
 		return err
 	}
-	if v.thread.version < 1 {
-		return v.named(fmt.Errorf("versions are numbered from 1: %w", checkpoint.ErrNotFound))
+	if err := t.history(ctx, q, v); err != nil {
+		return t.named(err)
+	}
+	return nil
+}
+
+// versioned returns an error unless the version of the thread can exist.
+func (t thread) versioned() error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	if t.version < 1 {
+		return t.named(fmt.Errorf("versions are numbered from 1: %w", checkpoint.ErrNotFound))
 	}
 	return nil
 }
 
 // named adds the number of the version to an error.
-func (v ThreadVersion[S, U]) named(err error) error {
-	return fmt.Errorf("graph: thread %q, version %d: %w", v.thread.id, v.thread.version, err)
+func (t thread) named(err error) error {
+	return fmt.Errorf("graph: thread %q, version %d: %w", t.id, t.version, err)
 }

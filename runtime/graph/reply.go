@@ -166,11 +166,11 @@ func (t Stored) Reply(ctx context.Context, message string) ([]byte, error) {
 
 // ask sends a signal, and returns the encoded reply.
 func (t Thread[S, U]) ask(ctx context.Context, s SentSignal) (reply []byte, err error) {
-	return ThreadMailer[S, U]{t: t}.ask(ctx, s)
+	return threadMailer{t: t.thread}.ask(ctx, s)
 }
 
 // ask sends a signal, and returns the encoded reply.
-func (m ThreadMailer[S, U]) ask(ctx context.Context, s SentSignal) (reply []byte, err error) {
+func (m threadMailer) ask(ctx context.Context, s SentSignal) (reply []byte, err error) {
 	post, err := m.signalPost([]SentSignal{s})
 	if err == nil {
 		_, err = m.post(ctx, post)

@@ -11,7 +11,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
-	"github.com/graphgen-go/graphgen/runtime/internal/live"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -74,7 +73,7 @@ func (g *core) callsDue(p *plan.Planner) bool {
 	return g.nests && slices.ContainsFunc(p.Due, func(t plan.Task) bool { return g.nodes[t.Node].sub != nil })
 }
 
-// restorable is a state that can be decoded from stored payloads.
+// restorable is a state that can be decoded from stored payloads. A panic of a codec is an error.
 type restorable interface {
 	// decode sets the state to that of a snapshot.
 	decode(snapshot []byte) error
@@ -99,25 +98,6 @@ func fold(ctx context.Context, s restorable, c *checkpoint.Chain) error {
 		}
 	}
 	return nil
-}
-
-// foldedLive is a Live as a restorable.
-type foldedLive[S, U any] struct{ live live.Live[S, U] }
-
-func (s foldedLive[S, U]) decode(snapshot []byte) error { return decode(s.live, snapshot) }
-
-func (s foldedLive[S, U]) apply(delta []byte) error { return apply(s.live, delta) }
-
-// decode sets a live state to that of a snapshot. A panic of a codec is an error.
-func decode[S, U any](live live.Live[S, U], snapshot []byte) (err error) {
-	defer rescue(&err)
-	return live.Decode(snapshot)
-}
-
-// apply applies a stored change to a live state. A panic of a codec is an error.
-func apply[S, U any](live live.Live[S, U], delta []byte) (err error) {
-	defer rescue(&err)
-	return live.Apply(delta)
 }
 
 // place makes the stored position of c that of the run, in the present nodes of the graph.

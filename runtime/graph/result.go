@@ -97,10 +97,36 @@ type Snapshot[S any] struct {
 	Reason string
 }
 
+// result and snapshot are a Result and a Snapshot without the types of their state.
+type (
+	result   = Result[struct{}]
+	snapshot = Snapshot[struct{}]
+)
+
+// resultWith returns r with another state.
+func resultWith[S, T any](r Result[S], state T) Result[T] {
+	return Result[T]{state, r.Status, r.Questions, r.Timers, r.Signals, r.Next, r.Stops, r.Checkpoint, r.Steps, r.Unjoined}
+}
+
+// snapshotWith returns s with another state.
+func snapshotWith[S, T any](s *Snapshot[S], state T) Snapshot[T] {
+	return Snapshot[T]{
+		state, s.Thread, s.Version, s.Checkpoint, s.Parent, s.Step, s.Source, s.Ran, s.Next, s.Calls, s.Created, s.Metadata,
+		s.Title, s.Labels, s.Tasks, s.Dropped, s.Questions, s.Timers, s.Signals, s.Status, s.Cancelling, s.Inputs, s.Stops,
+		s.Deadline, s.Reason,
+	}
+}
+
 // String returns one line for logs, without the state:
 // "order-7, step 3, waiting; due: review; questions: approve at review". A line break in it, such
 // as that of a Reason, becomes "; ".
 func (s Snapshot[S]) String() string {
+	untyped := snapshotWith(&s, struct{}{})
+	return lineOf(&untyped)
+}
+
+// lineOf is Snapshot.String.
+func lineOf(s *snapshot) string {
 	var b strings.Builder
 	b.WriteString(s.Thread + ", step " + strconv.Itoa(s.Step))
 	if s.Version != 0 {

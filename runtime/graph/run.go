@@ -73,46 +73,48 @@ const (
 // several of them joined, or wraps the error of ctx. If err is not nil, the Result has the state
 // of the last whole superstep. It has no state if merging or a route failed.
 func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[S], error) {
-	o, err := running(g.opt.limits, opts, RunOption.run)
-	if err := g.checkRun(err); err != nil {
-		return Result[S]{}, err
-	}
-	return g.run(ctx, in, o, nil)
+	a := newAdapter(g)
+	a.input = &in
+	res, err := g.core.run(ctx, setting(opts, RunOption.run), driven{state: a, begins: true})
+	return resultWith(res, a.shown), err
 }
 
-// run is Run with events to out, unless out is nil.
-func (g *Graph[S, U]) run(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
+// run is Graph.Run with the input of d, whose state then shows that of the result.
+func (g *core) run(ctx context.Context, set func(*runOptions), d driven) (result, error) {
+	o, err := running(g.opt.limits, set)
+	if err := g.checkRun(err); err != nil {
+		return result{}, err
+	}
+	if d.sink != nil {
+		d.sink.choose(o.events)
+	}
 	if !g.runs.begin() {
-		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
+		return result{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
 	}
 	defer g.runs.end()
 	if g.opt.interceptors.runs() {
-		return g.intercepted(ctx, in, o, out)
+		return g.intercepted(ctx, o, d)
 	}
-	return g.runUnstored(ctx, in, o, out)
+	return g.runUnstored(ctx, o, d)
 }
 
 // intercepted is runUnstored inside the interceptors of runs.
-func (g *Graph[S, U]) intercepted(ctx context.Context, in U, o runOptions, out *stream[S, U]) (res Result[S], err error) {
+func (g *core) intercepted(ctx context.Context, o runOptions, d driven) (res result, err error) {
 	err = g.opt.interceptors.run(ctx, RunInfo{Graph: g.name}, func(ctx context.Context) (_ Status, err error) {
-		res, err = g.runUnstored(ctx, in, o, out)
+		res, err = g.runUnstored(ctx, o, d)
 		return res.Status, err
 	})
 	return res, err
 }
 
 // runUnstored is run without the interceptors of runs.
-func (g *Graph[S, U]) runUnstored(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
+func (g *core) runUnstored(ctx context.Context, o runOptions, d driven) (result, error) {
 	o.strict, o.interceptors = g.opt.strict, g.opt.interceptors
-	a := newAdapter(g, o.strict)
-	a.input = &in
+	d.state.restart(d.begins, o.strict)
 	ctx = task.WithLabels(ctx, nil)
-	r := &run{g: &g.core, ctx: ctx, plan: plan.New(&g.plan, false), state: a, watchers: watching(&g.core, ""), opt: o}
+	r := &run{g: g, ctx: ctx, plan: plan.New(&g.plan, false), state: d.state, sink: d.sink, watchers: watching(g, ""), opt: o}
 	r.opt.beats = &r.notes
-	if out != nil {
-		out.state, r.sink = a, out
-	}
-	a.start(false, false)
+	d.state.start(false, false)
 	r.init()
 	r.plan.Enter(0)
 	ended := r.watchers.run(ctx, 0)
@@ -120,7 +122,7 @@ func (g *Graph[S, U]) runUnstored(ctx context.Context, in U, o runOptions, out *
 	if r.sink == nil || r.sink.take(r.feed().event(EventRunStarted, 0)) {
 		err = apart(r)
 	}
-	res := resultOf(r, a)
+	res := r.result()
 	ended(r.plan.Step, res.Status, err)
 	return res, r.watchers.join(err)
 }
@@ -316,12 +318,12 @@ func (r *run) settle() (plan.Decision, error) {
 // drained, or the consumer left the loop.
 func (r *run) giveUp(cause error) error { return r.end(cause, false) }
 
-// resultOf returns the Result of a run with the state of a.
-func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
-	res := Result[S]{Status: r.status, Next: r.nextIDs(), Steps: r.steps}
+// result returns the Result of the run, and shows its state.
+func (r *run) result() result {
+	res := result{Status: r.status, Next: r.nextIDs(), Steps: r.steps}
 	if r.health == sound {
-		res.State = a.live.View()
-		a.live.Share()
+		r.state.show()
+		r.state.share()
 	}
 	if r.log != nil {
 		res.Checkpoint = r.log.Head

@@ -195,20 +195,39 @@ func Events(kinds EventKind) interface {
 	})
 }
 
-// streaming applies options to a call with a stream.
-func streaming[O any](apply func(O, *runOptions)) func(O, *runOptions) {
-	return func(opt O, o *runOptions) {
-		o.streams = true
-		apply(opt, o)
+// setting returns a function that sets the options opts; nil for none. It is all that depends on
+// the type of the options, because each package with a graph compiles it.
+func setting[O comparable](opts []O, apply func(O, *runOptions)) func(*runOptions) {
+	if len(opts) == 0 {
+		return nil
+	}
+	return func(o *runOptions) {
+		var none O
+		for _, opt := range opts {
+			if opt != none {
+				apply(opt, o)
+			}
+		}
 	}
 }
 
-// running returns the options of a call: the graph's limits, overridden by the call's. It returns
-// an error for options that are wrong.
-func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runOptions, error) {
+// streaming sets options of a call with a stream.
+func streaming(set func(*runOptions)) func(*runOptions) {
+	if set == nil {
+		return nil
+	}
+	return func(o *runOptions) {
+		o.streams = true
+		set(o)
+	}
+}
+
+// running returns the options of a call: the graph's limits, overridden by those of set. It
+// returns an error for options that are wrong.
+func running(l limits, set func(*runOptions)) (runOptions, error) {
 	o := runOptions{limits: l, events: EventUpdate}
-	if len(opts) > 0 {
-		o = with(o, opts, apply)
+	if set != nil { // else with would move the options to the heap
+		o = with(o, set)
 	}
 	o.faults = append(o.faults, o.limits.check()...)
 	return o, o.check()
@@ -237,13 +256,10 @@ func (o *runOptions) check() error {
 	return nil
 }
 
-// with returns o with opts applied.
-func with[O comparable](o runOptions, opts []O, apply func(O, *runOptions)) runOptions {
-	var none O
-	for _, opt := range opts {
-		if opt != none {
-			apply(opt, &o)
-		}
+// with returns o with the options of set, which may be nil.
+func with(o runOptions, set func(*runOptions)) runOptions {
+	if set != nil {
+		set(&o)
 	}
 	o.rerun = slices.Clone(o.rerun)
 	return o

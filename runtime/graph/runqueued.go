@@ -19,9 +19,12 @@ import (
 )
 
 // Queues returns the queues of the nodes of the graph and of its subgraphs, sorted.
-func (g *Graph[S, U]) Queues() []string {
+func (g *Graph[S, U]) Queues() []string { return g.core.queues() }
+
+// queues is Graph.Queues.
+func (g *core) queues() []string {
 	names := make(map[string]bool)
-	addQueues(&g.core, names)
+	addQueues(g, names)
 	return slices.Sorted(maps.Keys(names))
 }
 
@@ -48,6 +51,11 @@ func addQueues(g *core, names map[string]bool) {
 // the code does not fit the stored thread. The task must then run again. An error of the node is
 // an outcome.
 func (g *Graph[S, U]) RunQueued(ctx context.Context, b []byte, again bool) error {
+	return g.core.runQueued(ctx, b, again)
+}
+
+// runQueued is Graph.RunQueued.
+func (g *core) runQueued(ctx context.Context, b []byte, again bool) error {
 	if g.opt.saver == nil {
 		return fmt.Errorf("graph: %s: %w; compile it with graph.Saver", g.name, ErrNoSaver)
 	}
@@ -55,7 +63,7 @@ func (g *Graph[S, U]) RunQueued(ctx context.Context, b []byte, again bool) error
 	if err != nil {
 		return err
 	}
-	r := newPooled(ctx, &g.core, &q)
+	r := newPooled(ctx, g, &q)
 	err = r.perform(&q, again)
 	if renamed := (*renamedError)(nil); errors.As(err, &renamed) && renamed.former {
 		id, failed := checkpoint.NewID()

@@ -160,13 +160,13 @@ func (k keyOption) receive(o *waitOptions) {
 // ErrNotReceivable if no node of the graph lists a signal, and checkpoint.ErrInboxFull if too many
 // messages of the thread wait.
 func (t Thread[S, U]) Signal(ctx context.Context, signals ...SentSignal) error {
-	return ThreadMailer[S, U]{t: t}.Signal(ctx, signals...)
+	return threadMailer{t: t.thread}.signal(ctx, signals)
 }
 
 // signalPost returns the Post of signals.
-func (m ThreadMailer[S, U]) signalPost(signals []SentSignal) (p checkpoint.Post, err error) {
+func (m threadMailer) signalPost(signals []SentSignal) (p checkpoint.Post, err error) {
 	t := m.t
-	if _, err := calling(t, nil, SubmitOption.submit); err != nil {
+	if _, err := t.calling(nil); err != nil {
 		return p, err
 	}
 	p = checkpoint.Post{Thread: t.id, Graph: t.g.name}

@@ -59,9 +59,15 @@ func (t Stored) Read(c *checkpoint.Chain) (Snapshot[[]byte], error) {
 
 // Position works like Read, without the State.
 func (t Stored) Position(c *checkpoint.Chain) (Snapshot[[]byte], error) {
+	s, err := t.position(c)
+	return snapshotWith(&s, []byte(nil)), err
+}
+
+// position is Position.
+func (t Stored) position(c *checkpoint.Chain) (snapshot, error) {
 	ref := t.Ref
 	if c.Empty() {
-		return Snapshot[[]byte]{}, fmt.Errorf("graph: thread %q: %w", ref.Thread, checkpoint.ErrNotFound)
+		return snapshot{}, fmt.Errorf("graph: thread %q: %w", ref.Thread, checkpoint.ErrNotFound)
 	}
 	last := &c.Last
 	s := storedRecord(ref, last, c.Due)
@@ -111,6 +117,23 @@ func (t Stored) Updates(c *checkpoint.Chain) (of func(TaskState) ([][]byte, erro
 // each of its nodes. The result is nil if no result of the task is stored, or if its superstep has
 // committed. Errors are those of State.
 func (t Thread[S, U]) TaskUpdates(ctx context.Context, task TaskState) ([]U, error) {
+	stored, err := t.thread.taskUpdates(ctx, task)
+	if err != nil {
+		return nil, err
+	}
+	var updates []U
+	for _, b := range stored {
+		u, err := decodeUpdate(t.g.schema, b)
+		if err != nil {
+			return nil, decodeError(t.thread.g.name, t.thread.id, err, fmt.Sprintf("the stored result of node %q", string(task.Node)))
+		}
+		updates = append(updates, u)
+	}
+	return updates, nil
+}
+
+// taskUpdates is Thread.TaskUpdates, with the updates encoded.
+func (t thread) taskUpdates(ctx context.Context, task TaskState) ([][]byte, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
 	}
@@ -121,19 +144,7 @@ func (t Thread[S, U]) TaskUpdates(ctx context.Context, task TaskState) ([]U, err
 	if err := t.g.owns(t.id, &c.Last); err != nil {
 		return nil, err
 	}
-	stored, err := Stored{Ref: t.place(t.at)}.Updates(&c)(task)
-	if err != nil {
-		return nil, err
-	}
-	var updates []U
-	for _, b := range stored {
-		u, err := decodeUpdate(t.g.schema, b)
-		if err != nil {
-			return nil, decodeError(t.g.name, t.id, err, fmt.Sprintf("the stored result of node %q", string(task.Node)))
-		}
-		updates = append(updates, u)
-	}
-	return updates, nil
+	return Stored{Ref: t.place(t.at)}.Updates(&c)(task)
 }
 
 func storedError(ref checkpoint.Ref, rec *checkpoint.Record, err error) error {
@@ -141,8 +152,8 @@ func storedError(ref checkpoint.Ref, rec *checkpoint.Record, err error) error {
 }
 
 // storedRecord returns what a snapshot has of its record and of the due tasks.
-func storedRecord(ref checkpoint.Ref, rec *checkpoint.Record, due []checkpoint.Task) Snapshot[[]byte] {
-	s := Snapshot[[]byte]{
+func storedRecord(ref checkpoint.Ref, rec *checkpoint.Record, due []checkpoint.Task) snapshot {
+	s := snapshot{
 		Thread: ref.Thread, Version: ref.Version, Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source,
 		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
 		Dropped: droppedAt(rec),
@@ -164,12 +175,12 @@ func storedRecord(ref checkpoint.Ref, rec *checkpoint.Record, due []checkpoint.T
 }
 
 // addTasks adds to a snapshot what its due tasks have stored.
-func addTasks(s *Snapshot[[]byte], namespace string, c *checkpoint.Chain) (err error) {
+func addTasks(s *snapshot, namespace string, c *checkpoint.Chain) (err error) {
 	ctx := context.Background() // nothing waits
 	if s.Tasks, err = taskStates(ctx, namespace, &c.Last, c); err != nil {
 		return err
 	}
-	if err = s.setWaits(ctx, openQuestions(namespace, c), c.Thread.Now); err != nil {
+	if err = setWaits(ctx, s, openQuestions(namespace, c), c.Thread.Now); err != nil {
 		return err
 	}
 	if namespace == "" {

@@ -46,45 +46,41 @@ func Listening(ctx context.Context) bool { return task.Listening(ctx) }
 //
 // With Async an event may be yielded before its checkpoint is stored.
 func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...InvokeOption) iter.Seq2[Event[S, U], error] {
-	o, err := calling(t, opts, streaming(InvokeOption.invoke))
-	return t.stream(ctx, o, err, &in)
+	set := streaming(setting(opts, InvokeOption.invoke))
+	return events(t.g, t.thread.id, &in, nil, func(d driven) (result, error) { return t.thread.invoke(ctx, set, d) })
 }
 
 // Stream is Run with events. See Thread.Stream for the sequence. Nothing is stored: leaving the
 // loop ends the run, and its state is lost.
 func (g *Graph[S, U]) Stream(ctx context.Context, in U, opts ...RunOption) iter.Seq2[Event[S, U], error] {
-	o, wrong := running(g.opt.limits, opts, streaming(RunOption.run))
-	return func(yield func(Event[S, U], error) bool) {
-		if wrong := g.checkRun(wrong); wrong != nil {
-			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Graph: g.name}, Result: new(Result[S])}, wrong)
-			return
-		}
-		out := &stream[S, U]{kinds: o.events, yield: yield}
-		res, err := g.run(ctx, in, o, out)
-		if !out.gone {
-			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Graph: g.name, Status: res.Status}, Result: &res}, err)
-		}
-	}
+	set := streaming(setting(opts, RunOption.run))
+	return events(g, "", &in, nil, func(d driven) (result, error) { return g.core.run(ctx, set, d) })
 }
 
 // ResumeStream is Resume with events. See Stream.
 func (t Thread[S, U]) ResumeStream(ctx context.Context, opts ...ResumeOption) iter.Seq2[Event[S, U], error] {
-	o, err := calling(t, opts, streaming(ResumeOption.resume))
-	return t.stream(ctx, o, err, nil)
+	set := streaming(setting(opts, ResumeOption.resume))
+	return events(t.g, t.thread.id, nil, t.edit, func(d driven) (result, error) { return t.thread.invoke(ctx, set, d) })
 }
 
-// stream returns the events of an Invoke with in, or of a Resume if in is nil. wrong is an error
-// of its options.
-func (t Thread[S, U]) stream(ctx context.Context, o runOptions, wrong error, in *U) iter.Seq2[Event[S, U], error] {
+// events returns the events of run, which gets an input, or the edit of a Resume, and then the
+// result.
+func events[S, U any](
+	g *Graph[S, U], thread string, in *U, edit *U, run func(driven) (result, error),
+) iter.Seq2[Event[S, U], error] {
 	return func(yield func(Event[S, U], error) bool) {
-		if wrong != nil {
-			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Thread: t.id}, Result: new(Result[S])}, wrong)
-			return
-		}
-		out := &stream[S, U]{kinds: o.events, yield: yield}
-		res, err := driver[S, U]{t}.drive(ctx, o, out, in)
+		a := newAdapter(g)
+		a.input = in
+		a.setEdit(edit)
+		out := &stream[S, U]{yield: yield, state: a}
+		res, err := run(driven{a, in != nil, out})
 		if !out.gone {
-			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Graph: t.g.name, Thread: t.id, Status: res.Status}, Result: &res}, err)
+			last := RunEvent{Kind: EventRunEnded, Thread: thread, Status: res.Status}
+			if g != nil {
+				last.Graph = g.core.name
+			}
+			typed := resultWith(res, a.shown)
+			yield(Event[S, U]{RunEvent: last, Result: &typed}, err)
 		}
 	}
 }
@@ -94,6 +90,8 @@ type event = Event[struct{}, struct{}]
 
 // sink takes the events of a run. It converts them to the types of the graph.
 type sink interface {
+	// choose sets the kinds that the consumer chose.
+	choose(kinds EventKind)
 	// wants reports whether the consumer chose at least one of the given kinds.
 	wants(kinds EventKind) bool
 	// take passes e on. Like updates and value, it reports whether the consumer still takes
@@ -106,23 +104,28 @@ type sink interface {
 	// asks records that the question with the given id is passed on. It reports whether that is
 	// the first time.
 	asks(id string) bool
-	// left reports whether the consumer has left the loop.
+	// left reports whether the consumer has left the loop, and telling whether its code runs.
 	left() bool
+	telling() bool
 }
 
 // stream is the sink of a sequence of Events.
 type stream[S, U any] struct {
-	kinds   EventKind
-	yield   func(Event[S, U], error) bool
-	state   *adapter[S, U]
-	telling bool            // yield runs
-	gone    bool            // the consumer has left the loop
-	asked   map[string]bool // the questions that were passed on, by id
+	kinds EventKind
+	yield func(Event[S, U], error) bool
+	state *adapter[S, U]
+	tells bool            // yield runs
+	gone  bool            // the consumer has left the loop
+	asked map[string]bool // the questions that were passed on, by id
 }
+
+func (s *stream[S, U]) choose(kinds EventKind) { s.kinds = kinds }
 
 func (s *stream[S, U]) wants(kinds EventKind) bool { return s.kinds&kinds != 0 }
 
 func (s *stream[S, U]) left() bool { return s.gone }
+
+func (s *stream[S, U]) telling() bool { return s.tells }
 
 func (s *stream[S, U]) asks(id string) bool {
 	if s.asked[id] {
@@ -140,9 +143,9 @@ func (s *stream[S, U]) take(e event) bool { return s.tell(eventOf[S, U](e)) }
 // tell yields e, if the stream has chosen its kind.
 func (s *stream[S, U]) tell(e Event[S, U]) bool {
 	if !s.gone && s.kinds&e.Kind != 0 {
-		s.telling = true
+		s.tells = true
 		s.gone = !s.yield(e, nil)
-		s.telling = false
+		s.tells = false
 	}
 	return !s.gone
 }

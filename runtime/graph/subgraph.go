@@ -74,7 +74,8 @@ func MapSubgraph[S, U, CS, CU any](
 // runSame runs a subgraph over the same state for the task in slot i, and leaves its updates
 // there.
 func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[S, U]) error {
-	inner, done, err := runChild(ctx, r, i, child, a.strict, func(c *run, inner *adapter[S, U]) error {
+	inner := newAdapter(child)
+	done, err := r.runChild(ctx, i, calledGraph{&child.core, inner, relaying(ctx, r, inner), a.strict}, func(c *run) error {
 		inner.live = a.live.Fork(live.Options{Record: c.log != nil, Check: a.strict, DropUnknown: c.dropUnknown()})
 		inner.input = new(U)
 		return nil
@@ -85,26 +86,47 @@ func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, chi
 	return err
 }
 
+// calledGraph is a subgraph that a task calls.
+type calledGraph struct {
+	g      *core
+	state  typedState // of the call
+	sink   sink       // nil if the run has no stream
+	strict bool       // of the parent graph
+}
+
 // runChild runs the subgraph of the task in slot i as far as possible. It continues the call that
-// is stored, or makes a new one to which begin gives its input. It returns the state of the call,
-// and reports whether the call has ended.
-func runChild[S, U any](
-	ctx context.Context, r *run, i int, child *Graph[S, U], strict bool, begin func(c *run, inner *adapter[S, U]) error,
-) (inner *adapter[S, U], done bool, err error) {
-	c, inner := newCall(ctx, r, i, child, strict)
+// is stored, or makes a new one to which begin gives its input. It reports whether the call has
+// ended.
+func (r *run) runChild(ctx context.Context, i int, child calledGraph, begin func(c *run) error) (done bool, err error) {
+	c := r.newChild(ctx, i, child.g, child.state)
+	c.opt.strict, c.sink = child.strict || child.g.opt.strict, child.sink
+	c.state.restart(false, c.opt.strict)
+	c.state.start(c.log != nil, c.dropUnknown())
 	begun, err := r.restoreCall(i, c)
 	if err == nil && !begun {
 		if r.opt.rehearse {
-			return inner, false, r.stay(i)
+			return false, r.stay(i)
 		}
-		if err = begin(c, inner); err == nil {
+		if err = begin(c); err == nil {
 			err = c.beginCall()
 		}
 	}
 	if err == nil {
 		done, err = r.runCall(i, c)
 	}
-	return inner, done, err
+	return done, err
+}
+
+// relaying returns the sink of a subgraph call with state a, which relays its events to the stream
+// of r; nil for none.
+func relaying[S, U any](ctx context.Context, r *run, a *adapter[S, U]) sink {
+	if r.sink == nil {
+		return nil
+	}
+	return &stream[S, U]{kinds: r.opt.events, state: a, yield: func(e Event[S, U], _ error) bool {
+		task.Emit(ctx, relay(e))
+		return true // the context of the run ends when its stream is left
+	}}
 }
 
 // mapping is a subgraph over a state of its own, with the functions that map the states. The
@@ -122,7 +144,8 @@ type subgraphFunc[S, U any] func(ctx context.Context, r *run, i int, strict bool
 // run is a subgraphFunc.
 func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, i int, strict bool, s S) (u U, done bool, err error) {
 	sent := r.exec.Tasks[i].Sent
-	inner, done, err := runChild(ctx, r, i, m.child, strict, func(c *run, inner *adapter[CS, CU]) error {
+	inner := newAdapter(m.child)
+	done, err = r.runChild(ctx, i, calledGraph{&m.child.core, inner, relaying(ctx, r, inner), strict}, func(c *run) error {
 		input, err := m.in(ctx, s, sent)
 		inner.input = &input
 		if err != nil {
@@ -137,22 +160,6 @@ func (m *mapping[S, U, CS, CU]) run(ctx context.Context, r *run, i int, strict b
 		u, err = m.out(ctx, s, sent, inner.live.View())
 	}
 	return u, done, err
-}
-
-// newCall returns the run of a subgraph for the task in slot i, without its position, and the
-// state of that run.
-func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], strict bool) (*run, *adapter[S, U]) {
-	a := newAdapter(child, strict || child.opt.strict)
-	c := r.newChild(ctx, i, &child.core, a)
-	c.opt.strict = a.strict
-	if r.sink != nil {
-		c.sink = &stream[S, U]{kinds: r.opt.events, state: a, yield: func(e Event[S, U], _ error) bool {
-			task.Emit(ctx, relay(e))
-			return true // the context of the run ends when its stream is left
-		}}
-	}
-	a.start(c.log != nil, c.dropUnknown())
-	return c, a
 }
 
 // runCall runs a subgraph as far as possible, and leaves its outcome in slot i. It reports whether

@@ -35,7 +35,7 @@ type Submitted struct {
 // its size. An input that the storage takes can be too large together with the state of the
 // thread. The run of a worker refuses such an input, and Thread.Inbox lists it with the reason.
 func (t Thread[S, U]) Submit(ctx context.Context, in U, opts ...SubmitOption) (Submitted, error) {
-	return ThreadMailer[S, U]{t: t}.Submit(ctx, in, opts...)
+	return ThreadMailer[S, U]{t.g, threadMailer{t: t.thread}}.Submit(ctx, in, opts...)
 }
 
 // Submission is one input of Graph.SubmitMany and Graph.InputPost.
@@ -57,7 +57,9 @@ func (g *Graph[S, U]) SubmitMany(ctx context.Context, inputs ...Submission[U]) (
 // values of a context (see Propagate). Use it to
 // store an input later, by the Post of the saver. To submit in a transaction, use Via.
 func (g *Graph[S, U]) InputPost(in Submission[U]) (checkpoint.Post, error) {
-	return ThreadMailer[S, U]{t: g.Thread(in.Thread)}.inputPost(context.Background(), in.Input, in.Options)
+	a := newAdapter(g)
+	a.input = &in.Input
+	return threadMailer{t: g.Thread(in.Thread).thread}.inputPost(context.Background(), a, setting(in.Options, SubmitOption.submit))
 }
 
 // submitted returns the outcome of a Post of inputPost, which was not refused.

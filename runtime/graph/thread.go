@@ -19,10 +19,18 @@ import (
 // safe for concurrent use, in any number of processes. The saver admits one run at a time.
 type Thread[S, U any] struct {
 	g      *Graph[S, U]
+	thread thread
+	edit   *U // an update that Resume merges first; nil for none
+}
+
+// thread is a Thread without the types of its state. Each package with a graph compiles the
+// methods of Thread for its types, so they do only what needs the types.
+type thread struct {
+	g      *core
 	id     string
 	at     checkpoint.ID // zero is the head
 	inside *inside       // for a subgraph call in the thread
-	edit   *U            // an update that Resume merges first; nil for none
+	edited bool          // Resume merges an update first
 
 	version int // a released one; 0 for the open one
 }
@@ -30,7 +38,9 @@ type Thread[S, U any] struct {
 // Thread returns a handle on the thread called id. It touches no storage: a thread begins with its
 // first input. An id has 1 to checkpoint.MaxThread bytes. See ReservedPrefix for ids that begin
 // with two underscores.
-func (g *Graph[S, U]) Thread(id string) Thread[S, U] { return Thread[S, U]{g: g, id: id} }
+func (g *Graph[S, U]) Thread(id string) Thread[S, U] {
+	return Thread[S, U]{g: g, thread: thread{g: g.untyped(), id: id}}
+}
 
 // At returns the thread as seen from one of its checkpoints. State reads that checkpoint, and
 // Resume and UpdateState continue from it. The records that they append become the thread's head;
@@ -40,7 +50,7 @@ func (g *Graph[S, U]) Thread(id string) Thread[S, U] { return Thread[S, U]{g: g,
 // checkpoint.Version. They search one version after another, and Version reads one by its number.
 // Resume and UpdateState return ErrReleased for such a checkpoint.
 func (t Thread[S, U]) At(id checkpoint.ID) Thread[S, U] {
-	t.at = id
+	t.thread.at = id
 	return t
 }
 
@@ -56,11 +66,10 @@ func (t Thread[S, U]) At(id checkpoint.ID) Thread[S, U] {
 // All other errors are those of Run, or a *SaverError. After any error, committed supersteps stay
 // committed, and Resume continues from there.
 func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (Result[S], error) {
-	o, err := calling(t, opts, InvokeOption.invoke)
-	if err != nil {
-		return Result[S]{}, err
-	}
-	return driver[S, U]{t}.drive(ctx, o, new(stream[S, U]), &in)
+	a := newAdapter(t.g)
+	a.input = &in
+	res, err := t.thread.invoke(ctx, setting(opts, InvokeOption.invoke), driven{state: a, begins: true})
+	return resultWith(res, a.shown), err
 }
 
 // Resume continues a thread that stopped or failed, or whose process died. Only tasks without a
@@ -74,20 +83,35 @@ func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (R
 // It returns checkpoint.ErrNotFound if the thread does not exist. It returns ErrGraphChanged if
 // the thread needs nodes or fields that the code does not have. Other errors are those of Invoke.
 func (t Thread[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Result[S], error) {
-	o, err := calling(t, opts, ResumeOption.resume)
-	if err != nil {
-		return Result[S]{}, err
-	}
-	return driver[S, U]{t}.drive(ctx, o, new(stream[S, U]), nil)
+	a := newAdapter(t.g)
+	a.setEdit(t.edit)
+	res, err := t.thread.invoke(ctx, setting(opts, ResumeOption.resume), driven{state: a})
+	return resultWith(res, a.shown), err
 }
 
-// driver makes the runs of a thread.
-type driver[S, U any] struct{ Thread[S, U] }
+// driven is what a run of a thread gets from its caller.
+type driven struct {
+	state  typedState // with the input or the edits of the call
+	begins bool       // the call has an input
+	sink   sink       // nil for a call without events
+}
 
-// drive opens a run with input in, or a resume if in is nil, and runs it to its end. Its events go
-// to out, unless out has no yield.
-func (t driver[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
-	if in != nil {
+// invoke is Thread.Invoke with the input of d, or Thread.Resume. The state of d then shows that of
+// the result.
+func (t thread) invoke(ctx context.Context, set func(*runOptions), d driven) (result, error) {
+	o, err := t.calling(set)
+	if err != nil {
+		return result{}, err
+	}
+	if d.sink != nil {
+		d.sink.choose(o.events)
+	}
+	return t.drive(ctx, o, d)
+}
+
+// drive is invoke with the options of a call.
+func (t thread) drive(ctx context.Context, o runOptions, d driven) (res result, err error) {
+	if d.begins {
 		if err := mayBegin(t.g.name, t.id); err != nil {
 			return res, err
 		}
@@ -98,18 +122,18 @@ func (t driver[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	defer t.g.runs.endOn(t.id, o.own)
 	o.interceptors = t.g.opt.interceptors
 	if !o.interceptors.runs() {
-		return t.runStored(ctx, o, out, in)
+		return t.runStored(ctx, o, d)
 	}
-	info := RunInfo{Graph: t.g.name, Thread: t.id, Resume: in == nil && o.due == nil, Worker: o.due != nil}
+	info := RunInfo{Graph: t.g.name, Thread: t.id, Resume: !d.begins && o.due == nil, Worker: o.due != nil}
 	err = o.interceptors.run(ctx, info, func(ctx context.Context) (_ Status, err error) {
-		res, err = t.runStored(ctx, o, out, in)
+		res, err = t.runStored(ctx, o, d)
 		return res.Status, err
 	})
 	return res, err
 }
 
 // runStored is drive inside the interceptors of runs.
-func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
+func (t thread) runStored(ctx context.Context, o runOptions, d driven) (res result, err error) {
 	defer t.g.news.Changed(t.id)
 	if o.metadata, err = t.g.opt.propagators.inject(ctx, o.metadata); err != nil {
 		return res, t.fail("%w", err)
@@ -120,16 +144,16 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 	defer release()
 	var r *opener
 	ended := false
-	o.listen, o.box = &listener{g: &t.g.core, thread: t.id}, new(mailbox)
+	o.listen, o.box = &listener{g: t.g, thread: t.id}, new(mailbox)
 	if !o.rehearse && t.g.queued {
-		o.queues = &t.g.core
+		o.queues = t.g
 	}
 	defer o.listen.stop()
 	defer func() {
 		if ended || r == nil {
 			return
 		}
-		if !out.telling { // a panic of the stream's consumer belongs to this goroutine, which is the consumer's own
+		if d.sink == nil || !d.sink.telling() { // a panic of the stream's consumer belongs to this goroutine, which is the consumer's own
 			if v := recover(); v != nil {
 				err = t.fail("%w", newPanic(v))
 			}
@@ -152,14 +176,14 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 			return t.fail("%w", ErrDraining) // the drain began while the call waited for the thread
 		}
 		for o.due != nil {
-			r = t.opener(held, o, out, nil, lost)
+			r = t.opener(held, o, d, lost)
 			if err := r.open(opening.Due, checkpoint.ID{}); !r.dropUnfit(err) {
 				return err
 			}
 		}
-		if in == nil {
-			r = t.opener(held, o, out, nil, lost)
-			if done, err := resumeHot(t.Thread, r, out.state); done || err != nil {
+		if !d.begins {
+			r = t.opener(held, o, d, lost)
+			if done, err := t.resumeHot(r); done || err != nil {
 				return err
 			}
 			return r.open(opening.Resume, t.at)
@@ -168,19 +192,19 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 			return t.fail("%w; use UpdateState to continue from a checkpoint", ErrNotHead)
 		}
 		if h := t.hot(o); h != nil {
-			r = t.opener(held, o, out, in, lost)
-			if err := t.openHot(r, out.state, h); !r.run.stale(err) {
+			r = t.opener(held, o, d, lost)
+			if err := r.openHot(h); !r.run.stale(err) {
 				return err
 			}
 		}
-		r = t.opener(held, o, out, in, lost)
+		r = t.opener(held, o, d, lost)
 		return r.busyWith(r.open(opening.Invoke, checkpoint.ID{}))
 	})
 	if err != nil {
 		ended = true
 		return res, err
 	}
-	if in == nil && (!t.at.IsZero() || t.edit != nil) {
+	if !d.begins && (!t.at.IsZero() || t.edited) {
 		t.g.heads.drop(t.id) // the kept head is now stale
 	}
 	o.listen.start(held, cancel, r.olderThanRun())
@@ -203,45 +227,38 @@ func (t driver[S, U]) runStored(ctx context.Context, o runOptions, out *stream[S
 	r.run.feed().publishQuestions(r.run.plan.Step+1, waitingFor(r.run.asked()))
 	ended = true
 	o.due.noteWake(r.run)
-	res = resultOf(r.run, out.state)
-	t.keep(r, out.state, err)
+	res = r.run.result()
+	t.keep(r, err)
 	if lost := (*SaverError)(nil); errors.As(err, &lost) {
 		res.Status = Failed // the stored status is unknown
 	}
 	if r.run.health != sound {
-		err = errors.Join(err, t.reload(ctx, &res))
+		err = errors.Join(err, t.reload(ctx, d.state, &res))
 	}
 	tell(r.run.plan.Step, res.Status, err)
 	return res, r.run.watchers.join(err)
 }
 
-// opener returns a run with input in, or a resume if in is nil, that has not opened its thread.
-// Its state is that of out. It calls lost if another run takes the thread.
-func (t driver[S, U]) opener(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opener {
-	out.state = newAdapter(t.g, o.strict)
-	out.state.input = in
-	if t.edit != nil && in == nil {
-		out.state.edits = []U{*t.edit}
-	}
+// opener returns a run with the input of d, or a resume, that has not opened its thread. It calls
+// lost if another run takes the thread.
+func (t thread) opener(ctx context.Context, o runOptions, d driven, lost func(error)) *opener {
+	d.state.restart(d.begins, o.strict)
 	r := &run{
-		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs, o.own),
-		watchers: watching(&t.g.core, t.id),
+		g: t.g, thread: t.id, plan: plan.New(&t.g.plan, true), state: d.state, sink: d.sink, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs, o.own),
+		watchers: watching(t.g, t.id),
 	}
 	r.opt.beats = &r.notes
 	o.stopAt.addTo(&r.plan)
 	r.init()
-	if out.yield != nil {
-		r.sink = out
-	}
 	var tail *journal.Tail
-	if in != nil {
+	if d.begins {
 		tail = t.g.newTail()
 	}
 	kept := func(step int, err error) { // the writer calls it, alongside the run
 		r.watchers.unpruned(ctx, step, &SaverError{Graph: t.g.name, Thread: t.id, Step: step, Op: "prune", Err: err})
 	}
 	r.log = t.g.journal(t.id, r.opt, tail, lost, kept)
-	return &opener{run: r, tail: tail, edited: out.state.edits != nil}
+	return &opener{run: r, tail: tail, edited: t.edited && !d.begins}
 }
 
 // journal returns the Writer of a run that has not opened its thread. It calls kept with the
@@ -277,7 +294,7 @@ const openings = 8
 // contend calls open until open succeeds, or fails for another reason than a faster call. With
 // Wait it also waits while another run holds the thread or the server is unavailable. It ends with
 // ctx. The error of a thread that is held names options, those of the call against that.
-func (t Thread[S, U]) contend(ctx context.Context, o runOptions, options string, open func() error) error {
+func (t thread) contend(ctx context.Context, o runOptions, options string, open func() error) error {
 	if err := t.reenters(ctx); err != nil {
 		return err
 	}
@@ -328,7 +345,12 @@ func passing(err error) bool {
 // error of State, such as ErrGraphChanged, then releases nothing. Saver.Release and graphctl read
 // no state, so they keep no results.
 func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v checkpoint.Version, err error) {
-	o, err := calling(t, opts, ReleaseOption.release)
+	return t.thread.release(ctx, setting(opts, ReleaseOption.release))
+}
+
+// release is Thread.Release.
+func (t thread) release(ctx context.Context, set func(*runOptions)) (v checkpoint.Version, err error) {
+	o, err := t.calling(set)
 	if err != nil {
 		return v, err
 	}
@@ -336,7 +358,7 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v che
 	err = t.contend(ctx, o, "graph.Wait", func() error {
 		var err error
 		if head.IsZero() {
-			head, err = releaseFinished(ctx, t, o)
+			head, err = t.releaseFinished(ctx, o)
 		}
 		switch {
 		case err != nil:
@@ -358,12 +380,12 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v che
 
 // releaseFinished releases the version if its due tasks have finished something, and stores that
 // in the same write. It returns the head of the released version; zero if it released nothing.
-func releaseFinished[S, U any](ctx context.Context, t Thread[S, U], o runOptions) (head checkpoint.ID, err error) {
-	row, err := loadChain(ctx, &t.g.core, t.g.opt.saver, checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
+func (t thread) releaseFinished(ctx context.Context, o runOptions) (head checkpoint.ID, err error) {
+	row, err := loadChain(ctx, t.g, t.g.opt.saver, checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
 	if err != nil || row.Version == 0 || row.Thread.Holder != "" {
 		return head, err
 	}
-	r := newOpening(ctx, t, o, nil)
+	r := t.newOpening(ctx, o, t.g.newState())
 	if untoldEnd(&row.Thread) {
 		if err := r.tellReleased(); err != nil {
 			return head, err
@@ -377,7 +399,7 @@ func releaseFinished[S, U any](ctx context.Context, t Thread[S, U], o runOptions
 }
 
 // releasedVersion returns the released version with a head.
-func (t Thread[S, U]) releasedVersion(ctx context.Context, head checkpoint.ID) (checkpoint.Version, error) {
+func (t thread) releasedVersion(ctx context.Context, head checkpoint.ID) (checkpoint.Version, error) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
 	defer cancel()
 	versions, err := t.g.opt.saver.Versions(call, t.id)
@@ -393,7 +415,7 @@ func (t Thread[S, U]) releasedVersion(ctx context.Context, head checkpoint.ID) (
 }
 
 // usable returns an error unless the thread can be used at all.
-func (t Thread[S, U]) usable() error {
+func (t thread) usable() error {
 	if t.g == nil {
 		return fmt.Errorf("graph: a zero Thread: %w; make it by Graph.Thread", ErrNotCompiled)
 	}
@@ -406,28 +428,28 @@ func (t Thread[S, U]) usable() error {
 	return nil
 }
 
-// calling returns the options of a call on t, which must not be inside a subgraph.
-func calling[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *runOptions)) (runOptions, error) {
+// calling returns the options of a call on t, which must not be inside a subgraph. set may be nil.
+func (t thread) calling(set func(*runOptions)) (runOptions, error) {
 	if err := t.usable(); err != nil {
 		return runOptions{}, err
 	}
 	if t.inside != nil {
 		return runOptions{}, t.fail("%w: resume, fork and release the thread itself", ErrInside)
 	}
-	return optionsOf(t, opts, apply)
+	return t.options(set)
 }
 
-// optionsOf returns the options of a call on t, which may be inside a subgraph: the limits of the
-// graph, overridden by opts. It returns an error for options that are wrong or do not fit the
-// graph.
-func optionsOf[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *runOptions)) (runOptions, error) {
-	o, err := running(t.g.opt.limits, opts, apply)
+// options returns the options of a call on t, which may be inside a subgraph: the limits of the
+// graph, overridden by those of set. It returns an error for options that are wrong or do not fit
+// the graph.
+func (t thread) options(set func(*runOptions)) (runOptions, error) {
+	o, err := running(t.g.opt.limits, set)
 	o.strict = t.g.opt.strict
 	if err == nil {
 		err = t.g.numberStops(&o)
 	}
 	if err == nil {
-		err = checkDurability(&t.g.core, &o)
+		err = checkDurability(t.g, &o)
 	}
 	if err != nil {
 		return o, t.fail("%w", err)
@@ -436,12 +458,12 @@ func optionsOf[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *
 }
 
 // fail begins an error of a call on a thread.
-func (t Thread[S, U]) fail(format string, args ...any) error {
+func (t thread) fail(format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{where(t.g.name, t.id, -1)}, args...)...)
 }
 
 // readError is saverError for a call that ends with ctx, which is then not the saver's fault.
-func (t Thread[S, U]) readError(ctx context.Context, op string, err error) error {
+func (t thread) readError(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return stoppedBy(ctx, where(t.g.name, t.id, -1))
 	}
@@ -449,7 +471,7 @@ func (t Thread[S, U]) readError(ctx context.Context, op string, err error) error
 }
 
 // saverError wraps an error of the saver.
-func (t Thread[S, U]) saverError(op string, err error) error {
+func (t thread) saverError(op string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -32,34 +32,41 @@ import (
 // which callers of this Graph wait. A saver that is a checkpoint.Notifier, and runs of the same
 // Graph, make it look immediately. While the server of the saver is unavailable, it waits.
 func (t Thread[S, U]) Result(ctx context.Context, opts ...ResultOption) (Result[S], error) {
-	var none Result[S]
-	o, err := calling(t, opts, ResultOption.result)
+	a := newAdapter(t.g)
+	res, err := t.thread.result(ctx, a, setting(opts, ResultOption.result))
+	return resultWith(res, a.shown), err
+}
+
+// result is Thread.Result. state shows the state of the result.
+func (t thread) result(ctx context.Context, state typedState, set func(*runOptions)) (result, error) {
+	var none result
+	o, err := t.calling(set)
 	if err != nil {
 		return none, err
 	}
-	if !t.at.IsZero() || t.edit != nil {
+	if !t.at.IsZero() || t.edited {
 		return none, t.fail("Result: %w; use State to read a checkpoint", ErrNotHead)
 	}
 	if err := t.reenters(ctx); err != nil {
 		return none, err
 	}
-	w := awaiting{g: &t.g.core, thread: t.id, until: o.until, request: o.request}
+	w := awaiting{g: t.g, thread: t.id, until: o.until, request: o.request}
 	e, err := w.wait(ctx)
 	if err != nil {
 		return none, err
 	}
-	c, err := loadChain(ctx, &t.g.core, t.saver(), e.at)
+	c, err := loadChain(ctx, t.g, t.saver(), e.at)
 	if err != nil {
 		return none, err
 	}
 	t.version = e.at.Version
-	s, err := t.read(ctx, &c)
+	s, err := t.read(ctx, state, &c)
 	if err != nil {
 		return none, err
 	}
 	err = conclude(t.g.name, e, &s, &c)
-	res := Result[S]{
-		State: s.State, Status: s.Status, Questions: s.Questions, Timers: s.Timers, Signals: s.Signals, Next: s.Next, Stops: s.Stops,
+	res := result{
+		Status: s.Status, Questions: s.Questions, Timers: s.Timers, Signals: s.Signals, Next: s.Next, Stops: s.Stops,
 		Checkpoint: s.Checkpoint,
 	}
 	for _, j := range c.Last.Joins {
@@ -86,7 +93,7 @@ func (t Stored) Result(ctx context.Context, opts ...ResultOption) (Snapshot[[]by
 	if err != nil {
 		return Snapshot[[]byte]{}, err
 	}
-	o, err := running(g.opt.limits, opts, ResultOption.result)
+	o, err := running(g.opt.limits, setting(opts, ResultOption.result))
 	if err != nil {
 		return Snapshot[[]byte]{}, fmt.Errorf("%s: %w", where("", thread, -1), err)
 	}
@@ -99,16 +106,18 @@ func (t Stored) Result(ctx context.Context, opts ...ResultOption) (Snapshot[[]by
 	if err != nil {
 		return Snapshot[[]byte]{}, err
 	}
-	s, err := Stored{Ref: e.at}.Read(&c)
+	read, err := Stored{Ref: e.at}.Read(&c)
 	if err != nil {
-		return s, err
+		return read, err
 	}
-	return s, conclude(c.Last.Graph, e, &s, &c)
+	s := snapshotWith(&read, struct{}{})
+	err = conclude(c.Last.Graph, e, &s, &c)
+	return snapshotWith(&s, read.State), err
 }
 
 // conclude sets the status of the last snapshot of the work that a caller waited for. It returns
 // the error of its end; nil if the work is done, or waits.
-func conclude[S any](graph string, e ended, s *Snapshot[S], c *checkpoint.Chain) error {
+func conclude(graph string, e ended, s *snapshot, c *checkpoint.Chain) error {
 	place := where(graph, s.Thread, -1)
 	why, cancelled := inbox.CancelReason(strings.TrimPrefix(reasonIn(c), place+": "))
 	s.Status, s.Reason = e.status, reasonIn(c)

@@ -33,17 +33,24 @@ import (
 //
 // It returns a *checkpoint.BusyError if a run holds the thread. Other errors are those of Resume.
 func (t Thread[S, U]) UpdateState(ctx context.Context, u U, opts ...UpdateOption) (checkpoint.ID, error) {
+	a := newAdapter(t.g)
+	a.setEdit(&u)
+	return t.thread.updateState(ctx, a, setting(opts, UpdateOption.update))
+}
+
+// updateState is Thread.UpdateState with the edit of s.
+func (t thread) updateState(ctx context.Context, s typedState, set func(*runOptions)) (checkpoint.ID, error) {
 	if t.inside != nil {
-		return updateInside(ctx, t, u, opts)
+		return t.updateInside(ctx, s, set)
 	}
-	o, err := calling(t, opts, UpdateOption.update)
+	o, err := t.calling(set)
 	if err != nil {
 		return checkpoint.ID{}, err
 	}
 	if len(o.as) > 1 {
 		return checkpoint.ID{}, t.fail("AsNode names %s and %s; name one node, or call UpdateStates", quoted(o.as[0]), quoted(o.as[1]))
 	}
-	return t.update(ctx, o, []U{u}, o.as)
+	return t.update(ctx, o, s, o.as)
 }
 
 // NodeUpdate is an update as a node, for Thread.UpdateStates.
@@ -62,28 +69,43 @@ type NodeUpdate[U any] struct {
 // can be named. For due tasks the rules of UpdateState with AsNode apply. Errors are those of
 // UpdateState.
 func (t Thread[S, U]) UpdateStates(ctx context.Context, updates []NodeUpdate[U], opts ...UpdateOption) (checkpoint.ID, error) {
-	o, err := calling(t, opts, UpdateOption.update)
+	nodes := make([]ID, len(updates))
+	for i := range updates {
+		nodes[i] = updates[i].Node
+	}
+	o, order, err := t.thread.updatesOf(nodes, setting(opts, UpdateOption.update))
 	if err != nil {
 		return checkpoint.ID{}, err
 	}
-	if len(o.as) > 0 {
-		return checkpoint.ID{}, t.fail("AsNode names %s; set Node in the updates of UpdateStates, and leave AsNode out", quoted(o.as[0]))
+	a, as := newAdapter(t.g), make([]ID, len(order))
+	for i, at := range order {
+		a.edits, as[i] = append(a.edits, updates[at].Update), nodes[at]
 	}
-	if len(updates) == 0 {
-		return checkpoint.ID{}, t.fail("UpdateStates: there is no update")
-	}
-	updates = slices.Clone(updates)
-	slices.SortStableFunc(updates, func(a, b NodeUpdate[U]) int { return t.g.rank(t.g.index[a.Node]) - t.g.rank(t.g.index[b.Node]) })
-	all, as := make([]U, len(updates)), make([]ID, len(updates))
-	for i, u := range updates {
-		all[i], as[i] = u.Update, u.Node
-	}
-	return t.update(ctx, o, all, as)
+	return t.thread.update(ctx, o, a, as)
 }
 
-// update stores the updates of an edit: a single update without a node, or one for each node of
-// as.
-func (t Thread[S, U]) update(ctx context.Context, o runOptions, updates []U, as []ID) (checkpoint.ID, error) {
+// updatesOf returns the options of UpdateStates, and the indexes of its nodes in task order.
+func (t thread) updatesOf(nodes []ID, set func(*runOptions)) (o runOptions, order []int, err error) {
+	if o, err = t.calling(set); err != nil {
+		return o, nil, err
+	}
+	if len(o.as) > 0 {
+		return o, nil, t.fail("AsNode names %s; set Node in the updates of UpdateStates, and leave AsNode out", quoted(o.as[0]))
+	}
+	if len(nodes) == 0 {
+		return o, nil, t.fail("UpdateStates: there is no update")
+	}
+	for i := range nodes {
+		order = append(order, i)
+	}
+	rank := func(i int) int { return t.g.rank(t.g.index[nodes[i]]) }
+	slices.SortStableFunc(order, func(a, b int) int { return rank(a) - rank(b) })
+	return o, order, nil
+}
+
+// update stores the updates of the edit of s: a single update without a node, or one for each node
+// of as.
+func (t thread) update(ctx context.Context, o runOptions, s typedState, as []ID) (checkpoint.ID, error) {
 	e, err := t.g.editOf(as, o.choice)
 	switch {
 	case err != nil || !o.abandon:
@@ -95,17 +117,15 @@ func (t Thread[S, U]) update(ctx context.Context, o runOptions, updates []U, as 
 	if err != nil {
 		return checkpoint.ID{}, t.fail("%w", err)
 	}
-	return openEdit(ctx, t, o, updates, func(r *opener) error { return r.openUpdate(t.at, e) })
+	return t.openEdit(ctx, o, s, func(r *opener) error { return r.openUpdate(t.at, e) })
 }
 
 // openEdit makes an opening that runs nothing, and returns the id of its record. It calls open
-// with a new opening, whose state has the updates, until open succeeds.
-func openEdit[S, U any](
-	ctx context.Context, t Thread[S, U], o runOptions, updates []U, open func(*opener) error,
-) (checkpoint.ID, error) {
+// with a new opening, whose state is s with its edits, until open succeeds.
+func (t thread) openEdit(ctx context.Context, o runOptions, s typedState, open func(*opener) error) (checkpoint.ID, error) {
 	var r *opener
 	err := t.contend(ctx, o, busyOptions, func() error {
-		r = newOpening(ctx, t, o, updates)
+		r = t.newOpening(ctx, o, s)
 		return open(r)
 	})
 	if err != nil {
@@ -115,11 +135,10 @@ func openEdit[S, U any](
 	return r.run.log.Head, nil
 }
 
-// newOpening returns an opening that runs nothing, with updates for an edit.
-func newOpening[S, U any](ctx context.Context, t Thread[S, U], o runOptions, updates []U) *opener {
-	a := newAdapter(t.g, o.strict)
-	a.edits = updates
-	r := &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, watchers: watching(&t.g.core, t.id), opt: o}
+// newOpening returns an opening that runs nothing, with s and its edits.
+func (t thread) newOpening(ctx context.Context, o runOptions, s typedState) *opener {
+	s.restart(false, o.strict)
+	r := &run{g: t.g, thread: t.id, plan: plan.New(&t.g.plan, true), state: s, ctx: ctx, watchers: watching(t.g, t.id), opt: o}
 	r.init()
 	r.log = t.g.journal(t.id, o, nil, nil, nil)
 	return &opener{run: r}

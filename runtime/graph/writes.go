@@ -47,10 +47,17 @@ func (r *run) keepsToWrites(i int, n *node) error {
 	if n.writes == nil {
 		return nil
 	}
-	if extra := r.state.undeclared(i, n); extra != nil {
-		return &UndeclaredError{Fields: extra, Declared: n.writes}
+	changed := r.state.changed(i, n)
+	var extra []string
+	for _, f := range r.g.shape().Fields {
+		if slices.Contains(changed, f.Name) && !slices.Contains(n.writes, f.Name) {
+			extra = append(extra, f.Name)
+		}
 	}
-	return nil
+	if extra == nil {
+		return nil
+	}
+	return &UndeclaredError{Fields: extra, Declared: n.writes}
 }
 
 // checkWrites reports wrong declarations.
