@@ -96,12 +96,11 @@ func (u Untyped) Answer(ctx context.Context, thread string, answers ...AnswerOpt
 // returns the status after the run.
 func (u Untyped) Resume(ctx context.Context, thread string, at checkpoint.ID, opts ...ResumeOption) (Status, error) {
 	t := u.thread(thread)
-	o, err := t.calling(setting(opts, ResumeOption.resume))
-	if err != nil {
+	if err := t.usable(); err != nil {
 		return 0, err
 	}
 	t.at = at
-	res, err := t.drive(ctx, o, driven{state: t.g.newState()})
+	res, err := t.invoke(ctx, setting(opts, ResumeOption.resume), driven{state: t.g.newState()})
 	return res.Status, err
 }
 

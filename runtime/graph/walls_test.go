@@ -116,3 +116,43 @@ func embedsRun(of *ast.StructType) bool {
 		return ok && (name.Name == "run" || name.Name == "opener")
 	})
 }
+
+// TestGenericStructsEmbedNothing keeps a generic type from promoting methods. Each package with a
+// graph compiles a promoted method four times for each of its states. Event and ReplySignal embed
+// types as parts of the API.
+func TestGenericStructsEmbedNothing(t *testing.T) {
+	structs := 0
+	for name, file := range parsed(t, ".") {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok || spec.TypeParams == nil {
+				return true
+			}
+			of, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			structs++
+			for _, f := range of.Fields.List {
+				if embedded := firstName(f.Type); len(f.Names) == 0 && embedded != "RunEvent" && embedded != "Signal" {
+					t.Errorf("%s: the generic struct %s embeds %s; give the field a name", name, spec.Name, embedded)
+				}
+			}
+			return true
+		})
+	}
+	if structs == 0 {
+		t.Error("got no generic struct, want that of Graph and others")
+	}
+}
+
+// firstName returns the first name in an expression, such as Signal in Signal[T].
+func firstName(e ast.Expr) (name string) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
+		}
+		return name == ""
+	})
+	return name
+}
