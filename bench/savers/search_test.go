@@ -57,8 +57,8 @@ func BenchmarkSearch(b *testing.B) {
 			}
 		}
 	})
-	nearest := fmt.Sprintf(`SELECT item_key FROM graph_store_vector WHERE name = '\x74657874'::bytea
-		ORDER BY vec::public.vector(%d) OPERATOR(public.<#>) $1::real[]::public.vector(%[1]d) LIMIT 10`, *dims)
+	nearest := fmt.Sprintf(`SELECT pk FROM graph_vector WHERE name = 'text'
+		ORDER BY (vec::public.vector(%d)) OPERATOR(public.<#>) $1::real[]::public.vector(%[1]d) LIMIT 10`, *dims)
 	b.Run("baseline bare SQL", func(b *testing.B) {
 		for b.Loop() {
 			rows := must(conn.Query(b.Context(), nearest, q.Vector))(b)

@@ -96,7 +96,7 @@ func (s *Store) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row, t
 func (s *Store) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
 	var conditions []clientv3.Cmp
 	for _, k := range c.Checks { // the ModRevision of a key that does not exist is 0
-		key := s.key(rows.Threads, []byte(k.Thread))
+		key := s.key(k.Table, []byte(k.Thread))
 		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(key), "=", int64(k.Rev)))
 	}
 	ops, largest := s.deletes(c), 0

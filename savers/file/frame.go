@@ -44,7 +44,7 @@ const (
 
 // The operations of a frame. The low bits are the table.
 const (
-	opPut    = 0x10 // key, length of the value, revision if the table is Threads
+	opPut    = 0x10 // key, length of the value, revision if the table has them
 	opDelete = 0x20 // key
 	opRange  = 0x30 // keys from and to
 	opThread = 0x40 // id of a thread that the change checks, for Repair
@@ -156,7 +156,7 @@ func (f *frame) put(t rows.Table, key string, rev uint64, value []byte) (at int)
 	f.changes++
 	f.ops = codec.AppendString(append(f.ops, opPut|byte(t)), key)
 	f.ops = binary.AppendUvarint(f.ops, uint64(len(value)))
-	if t == rows.Threads {
+	if t.Revised() {
 		f.ops = binary.AppendUvarint(f.ops, rev)
 	}
 	at = len(f.b)
@@ -207,7 +207,7 @@ func decodeOps(b []byte, values uint32, do func(o *op) error) error {
 		switch o.kind {
 		case opPut:
 			n := in.Uvarint()
-			if o.table == rows.Threads {
+			if o.table.Revised() {
 				o.rev = in.Uvarint()
 			}
 			if n > uint64(values)-at {

@@ -209,7 +209,7 @@ func (v *view) value(p *place) ([]byte, error) {
 func (v *view) holds(c *rows.Change) bool {
 	for i := range c.Checks {
 		k := &c.Checks[i]
-		if p, _ := v.tables[rows.Threads].Get(k.Thread); p.rev != k.Rev { // the revision of a row is not 0
+		if p, _ := v.tables[k.Table].Get(k.Thread); p.rev != k.Rev { // the revision of a row is not 0
 			return false
 		}
 	}
@@ -237,7 +237,9 @@ func nextRev(rev uint64) uint64 {
 func (v *view) apply(c *rows.Change, f *frame, at int64) (rev uint64) {
 	v.rev = nextRev(v.rev)
 	for i := range c.Checks {
-		f.checks(c.Checks[i].Thread)
+		if c.Checks[i].Table == rows.Threads {
+			f.checks(c.Checks[i].Thread)
+		}
 	}
 	for i := range c.Deletes {
 		d := &c.Deletes[i]
@@ -257,7 +259,7 @@ func (v *view) apply(c *rows.Change, f *frame, at int64) (rev uint64) {
 
 // add adds a row to a frame at an offset of the newest segment, and to the view.
 func (v *view) add(f *frame, at int64, t rows.Table, key string, rev uint64, value []byte) {
-	if t != rows.Threads {
+	if !t.Revised() {
 		rev = 0
 	}
 	in := f.put(t, key, rev, value)

@@ -29,7 +29,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/internal/connecting"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
@@ -38,10 +37,6 @@ import (
 type Saver struct{ *sqlsaver.Saver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
-
-// Store returns the store in the database: typed memory across threads, for package store. It uses
-// the connections of the saver, and its Close leaves them open.
-func (s *Saver) Store() store.Backend { return s.Saver.Store() }
 
 // InTx returns a Poster for a transaction of the caller on the same database. The messages are
 // stored, and make threads due, when the transaction commits. Post works also while a run holds a
@@ -70,8 +65,7 @@ type options struct {
 }
 
 // VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By
-// default, Open makes missing tables and brings old ones up to date. The first call of a store
-// does the same about the tables of the store.
+// default, Open makes missing tables and brings old ones up to date.
 func VerifySchema() Option { return func(o *options) { o.Mode = sqlsaver.Verify } }
 
 // RecreateSchema makes Open drop the tables, with all threads in them, and make them again.
@@ -104,8 +98,7 @@ var statements = sqlsaver.Load(files)
 
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the saver's tables. After each file, insert its version into
-// graph_schema, as Open does: 25 after 0025_rows.sql. The folder store has the files of the
-// store. Their versions are in graph_store_schema.
+// graph_schema, as Open does: 26 after 0026_rows.sql.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the database that dsn names, user:password@tcp(host:3306)/database, as

@@ -15,8 +15,5 @@ func TestStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Store().Sweep(t.Context(), 1); err != nil { // makes its tables
-		t.Fatal(err)
-	}
 	sqltest.Statements(t, database(t, dsn), "EXPLAIN")
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Store opens the store for a URL: typed memory across threads, for package store. The URLs and
-// their settings are those of Saver. There is no store for file:, which is a *URLError. A store
-// and a saver may use the same database. The caller must close the store. ctx applies only to the
+// their settings are those of Saver. A store and a saver may use the same database or
+// folder. The caller must close the store. ctx applies only to the
 // opening.
 func Store(ctx context.Context, rawURL string) (store.Backend, error) {
 	s, err := parse(rawURL)
@@ -24,8 +24,6 @@ func Store(ctx context.Context, rawURL string) (store.Backend, error) {
 			return nil, err
 		}
 		return memory.NewStore(), nil
-	case "file":
-		return nil, s.bad("this saver has no store; want memory:, sqlite:, redis:, mysql: or postgres:")
 	}
 	saver, err := Saver(ctx, rawURL)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // one of notifications. The packages of the savers run all cases.
 func TestStoreByURL(t *testing.T) {
 	names := []string{"a put is read", "versions grow under concurrent creates and deletes", "a watch is notified"}
-	for _, scheme := range []string{"memory:", "sqlite:", "redis:"} {
+	for _, scheme := range []string{"memory:", "file:", "sqlite:", "redis:"} {
 		ran := 0
 		for _, c := range storetest.Cases() {
 			if slices.Contains(names, c.Name) {
@@ -38,19 +38,21 @@ func storeAt(t *testing.T, scheme string) storetest.Storage {
 	switch scheme {
 	case "sqlite:":
 		at += filepath.Join(t.TempDir(), "store.db")
+	case "file:":
+		at += t.TempDir()
 	case "redis:":
 		addr, prefix := testenv.Redis(t)
 		at += "//" + addr + "/0?allow_unsafe_settings=true&prefix=" + url.QueryEscape(prefix)
 	}
 	return storetest.Storage{
 		Shared:   scheme != "memory:",
-		Notifies: scheme != "sqlite:",
+		Notifies: scheme == "memory:" || scheme == "redis:",
 		Open:     func() (store.Backend, error) { return open.Store(t.Context(), at) },
 	}
 }
 
 func TestStoreRefusesURLsWithoutAStore(t *testing.T) {
-	for _, at := range []string{"file:threads", "memory:x", "threads.db", "nosuch:x"} {
+	for _, at := range []string{"memory:x", "threads.db", "nosuch:x"} {
 		b, err := open.Store(t.Context(), at)
 		var bad *open.URLError
 		if b != nil || !errors.As(err, &bad) {

@@ -29,7 +29,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/internal/connecting"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
@@ -41,11 +40,6 @@ type Saver struct {
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
-
-// Store returns the store in the database: typed memory across threads, for package store. It uses
-// the connections of the saver, and its Close leaves them open. It searches by meaning with an
-// HNSW index if the extension vector (pgvector) is installed.
-func (s *Saver) Store() store.Backend { return s.Saver.Store() }
 
 // InTx returns a Poster for a transaction of the caller on the same database and schema. The
 // messages are stored, and make threads due, when the transaction commits. Post works also while a
@@ -70,8 +64,7 @@ type options struct {
 }
 
 // VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By
-// default, Open makes missing tables and brings old ones up to date. The first call of a store
-// does the same about the tables of the store.
+// default, Open makes missing tables and brings old ones up to date.
 func VerifySchema() Option { return func(o *options) { o.Mode = sqlsaver.Verify } }
 
 // RecreateSchema makes Open drop the tables, with all threads in them, and make them again.
@@ -114,8 +107,7 @@ var statements = sqlsaver.Load(files)
 
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the saver's tables. After each file, insert its version into
-// graph_schema, as Open does: 25 after 0025_rows.sql. The folder store has the files of the
-// store. Their versions are in graph_store_schema.
+// graph_schema, as Open does: 26 after 0026_rows.sql.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the database that url names, postgres://user:password@host:5432/database
@@ -154,7 +146,6 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	}
 	d := &sqlsaver.Dialect{
 		Name: "postgres", Files: files, Statements: statements, Rows: &syntax, Classify: classify, Limit: limit,
-		Vector: func(values []float32) any { return values }, ParseVector: parseVector,
 		IndexVectors: vectorIndexes{create: o.Mode != sqlsaver.Verify}.open,
 	}
 	s, err := sqlsaver.Open(ctx, &db{pool}, d, o.Options)

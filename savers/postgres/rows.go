@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/rows"
@@ -20,7 +21,7 @@ const (
 	jointText = "SELECT * FROM graph_apply(" + applyArgs + "set_config('lock_timeout', '1', true) = '')"
 	applyArgs = "$1::bytea[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], " +
 		"$11::int[], $12::bytea[], $13::bytea[], $14::int[], $15::bytea[], $16::bytea[], $17::bytea, $18::bigint, $19::bigint, $20::text, " +
-		"$21::int[], $22::bytea[], $23::bytea[], $24::int[], "
+		"$21::int[], $22::bytea[], $23::bytea[], $24::int[], $25::bytea[], $26::bigint[], $27::bytea[], $28::bytea[], $29::bytea[], $30::text[], "
 	dueText = "SELECT * FROM graph_due($1::int[], $2::bytea[], $3::bytea[], $4::int[])"
 )
 
@@ -35,6 +36,9 @@ var checks = []string{
 	"SELECT pk = ''::bytea, data = ''::bytea FROM graph_message",
 	"SELECT pk = ''::bytea, data = ''::bytea FROM graph_version",
 	"SELECT pk = ''::bytea FROM graph_index",
+	"SELECT pk = ''::bytea, rev = 0::bigint, data = ''::bytea FROM graph_item",
+	"SELECT pk = ''::bytea, data = ''::bytea FROM graph_entry",
+	"SELECT pk = ''::bytea, name = ''::bytea, vec = '{}'::real[] FROM graph_vector",
 	"SELECT pk = ''::bytea, thread = ''::bytea, version = 0::bigint, seq = 0::bigint, state_json = '{}'::jsonb FROM graph_state",
 }
 
@@ -92,7 +96,7 @@ func applyChange(c *rows.Change) (text string, args []any) {
 	for i := range c.Puts {
 		p := &c.Puts[i]
 		switch p.Table {
-		case rows.Threads:
+		case rows.Threads, rows.Items:
 		case rows.States:
 			state, stateKey, json = p.Columns, p.Bytes, string(p.Value)
 		default:
@@ -104,7 +108,7 @@ func applyChange(c *rows.Change) (text string, args []any) {
 		text = jointText
 	}
 	args = append(threadArgs(c), tables, from, to, kinds, keys, data, stateKey, int64(state.Version), int64(state.Seq), json)
-	return text, append(args, rangeArgs(c.Reads)...)
+	return text, slices.Concat(args, rangeArgs(c.Reads), itemArgs(c), vectorArgs(c))
 }
 
 // notNil returns b. nil would be NULL in an array.
@@ -121,12 +125,13 @@ func isCommit(c *rows.Change) bool {
 		return false
 	}
 	p := &c.Puts[0]
-	return p.New && p.Table != rows.Threads && p.Table != rows.Index && p.Table != rows.States
+	return p.New && c.Checks[0].Table == rows.Threads && p.Table != rows.Index && p.Table != rows.States
 }
 
 // threadArgs returns the arguments about the threads that a change checks.
 func threadArgs(c *rows.Change) []any {
-	n := len(c.Checks)
+	checks := slices.DeleteFunc(sqlsaver.Sorted(c), func(k rows.Check) bool { return k.Table != rows.Threads })
+	n := len(checks)
 	var bytes [4][][]byte  // key, data, graph, title
 	var numbers [6][]int64 // rev, version, status, created, updated, wake
 	for i := range bytes {
@@ -135,10 +140,10 @@ func threadArgs(c *rows.Change) []any {
 	for i := range numbers {
 		numbers[i] = make([]int64, n)
 	}
-	threads := sqlsaver.ThreadsOf(c)
-	for i, k := range sqlsaver.Sorted(c) {
+	threads := sqlsaver.Revised(c)
+	for i, k := range checks {
 		bytes[0][i], numbers[0][i] = []byte(k.Thread), int64(k.Rev)
-		p := threads[k.Thread]
+		p := threads[k]
 		if p == nil {
 			continue
 		}
@@ -150,6 +155,47 @@ func threadArgs(c *rows.Change) []any {
 	return []any{
 		bytes[0], numbers[0], bytes[1], bytes[2], bytes[3], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5],
 	}
+}
+
+// itemArgs returns the arguments about the items that a change checks.
+func itemArgs(c *rows.Change) []any {
+	keys, revs, data := [][]byte{}, []int64{}, [][]byte{}
+	puts := sqlsaver.Revised(c)
+	for _, k := range sqlsaver.Sorted(c) {
+		if k.Table != rows.Items {
+			continue
+		}
+		value := []byte{}
+		if p := puts[k]; p != nil {
+			value = p.Value
+		}
+		keys, revs, data = append(keys, []byte(k.Thread)), append(revs, int64(k.Rev)), append(data, value)
+	}
+	return []any{keys, revs, data}
+}
+
+// vectorArgs returns the arguments about the vectors of the rows that a change puts.
+func vectorArgs(c *rows.Change) []any {
+	keys, names, vectors := [][]byte{}, [][]byte{}, []string{}
+	for i := range c.Puts {
+		p := &c.Puts[i]
+		if !rows.HasVector(p.Key) {
+			continue
+		}
+		v, err := (&rows.Row{Key: p.Bytes, Value: p.Value}).Vector()
+		if err != nil {
+			continue // a Saver puts no such rows
+		}
+		text := []byte{'{'}
+		for i, x := range v.Values {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			text = strconv.AppendFloat(text, float64(x), 'g', -1, 32)
+		}
+		keys, names, vectors = append(keys, p.Bytes), append(names, []byte(v.Index)), append(vectors, string(append(text, '}')))
+	}
+	return []any{keys, names, vectors}
 }
 
 // due returns the statement that locks the threads of queues.

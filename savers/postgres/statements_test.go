@@ -16,9 +16,6 @@ func TestStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Store().Sweep(t.Context(), 1); err != nil { // makes its tables
-		t.Fatal(err)
-	}
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		t.Fatal(err)

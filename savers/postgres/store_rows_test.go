@@ -27,6 +27,7 @@ func TestFiltersAndPagesOfTheStoreReadFewRows(t *testing.T) {
 			ops[i] = store.Op{
 				Kind: store.OpPut, Namespace: ns, Key: item(from + i), Value: []byte("value"),
 				Index: []store.Entry{{Index: "kind", Value: kindOf(from + i)}},
+				Texts: []store.Text{{Index: "text", Words: []store.Word{{Word: "all", Count: 1}, {Word: string(kindOf(from + i)), Count: 1}}}},
 			}
 		}
 		if _, err := b.Do(t.Context(), ops); err != nil {
@@ -64,6 +65,19 @@ func TestFiltersAndPagesOfTheStoreReadFewRows(t *testing.T) {
 				t.Errorf("%s: read %d rows and entries, want at most %d", c.name, read, c.most)
 				break
 			}
+		}
+	}
+	words := store.TextQuery{Index: "text", Words: []string{string(kindOf(n / 2)), "none"}}
+	words.Namespace, words.Limit = ns, limit
+	for range 10 {
+		before := s.count(t, query)
+		hits, err := b.SearchText(t.Context(), words)
+		if err != nil || len(hits) != kind {
+			t.Fatalf("a search for a word: got %d items, %v, want %d", len(hits), err, kind)
+		}
+		if read := s.count(t, query) - before; read > 4*kind { // of each: the row of the word, and the item twice
+			t.Errorf("a search for a word: read %d rows and entries, want at most %d", read, 4*kind)
+			break
 		}
 	}
 }

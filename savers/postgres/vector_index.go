@@ -33,7 +33,8 @@ func (v vectorIndexes) open(ctx context.Context, tx sqlsaver.Tx, spec store.Vect
 	}
 	h := hnsw{
 		schema: pgx.Identifier{schema}.Sanitize(), //nolint:misspell // it is spelled so
-		kind:   "vector", dims: spec.Dims, name: `E'\\x` + hex.EncodeToString([]byte(spec.Name)) + `'::bytea`,
+		kind:   "vector", dims: spec.Dims,
+		where: fmt.Sprintf(`name = E'\\x%x'::bytea`, spec.Name),
 	}
 	if spec.Dims > maxVector {
 		h.kind = "halfvec"
@@ -49,8 +50,8 @@ func (v vectorIndexes) open(ctx context.Context, tx sqlsaver.Tx, spec store.Vect
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", "graphgen "+index); err != nil {
 			return nil, err
 		}
-		if _, err := tx.Exec(ctx, "CREATE INDEX IF NOT EXISTS "+index+" ON graph_store_vector USING hnsw (("+
-			h.vec(h.kind)+") "+h.schema+"."+h.kind+"_ip_ops) WHERE name = "+h.name); err != nil {
+		if _, err := tx.Exec(ctx, "CREATE INDEX IF NOT EXISTS "+index+" ON graph_vector USING hnsw (("+
+			h.vec()+") "+h.schema+"."+h.kind+"_ip_ops) WHERE "+h.where); err != nil {
 			return nil, fmt.Errorf("make the index %s: %w", index, err)
 		}
 	}
@@ -100,30 +101,17 @@ type hnsw struct {
 	schema string // of pgvector
 	kind   string // vector or halfvec
 	dims   int
-	name   string // of the vector index, as a literal: a partial index is not found by a parameter
+	where  string // what the rows of the vector index have: the predicate of the index
 }
 
-// vec returns the column of vectors as a type of pgvector.
-func (h *hnsw) vec(kind string) string { return "vec::" + h.cast(kind) }
+// vec returns the vector of a row as a type of pgvector.
+func (h *hnsw) vec() string { return "vec::" + h.cast() }
 
-// cast returns the SQL type of the vectors of the index. kind is "vector" or "halfvec".
-func (h *hnsw) cast(kind string) string { return fmt.Sprintf("%s.%s(%d)", h.schema, kind, h.dims) }
-
-// product returns the negative dot product of the column and the vector of a query.
-func (h *hnsw) product(kind string) string {
-	return fmt.Sprintf("(v.%s OPERATOR(%s.<#>) $3::real[]::%s)", h.vec(kind), h.schema, h.cast(kind))
-}
+// cast returns the SQL type of the vectors of the index.
+func (h *hnsw) cast() string { return fmt.Sprintf("%s.%s(%d)", h.schema, h.kind, h.dims) }
 
 // search returns the statements that search by the index.
 func (h *hnsw) search() *sqlsaver.VectorSearch {
-	statement := func(order string) string {
-		return "SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires, -" + h.product("vector") + ` AS score
-FROM graph_store_vector v JOIN graph_store_item i ON i.namespace = v.namespace AND i.item_key = v.item_key
-WHERE v.namespace >= $1 AND v.namespace < $2 AND v.name = ` + h.name + `
-AND (i.expires = 0 OR i.expires > CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)) /* conditions */
-ORDER BY ` + order + `, v.namespace, v.item_key
-LIMIT $4`
-	}
 	return &sqlsaver.VectorSearch{
 		Settings: func(rows int) []string {
 			return []string{
@@ -131,7 +119,8 @@ LIMIT $4`
 				fmt.Sprintf("SET LOCAL hnsw.ef_search = %d", min(max(2*rows, minSearch), maxSearch)),
 			}
 		},
-		Text: statement(h.product(h.kind)), Exact: statement("0 + " + h.product("vector")),
+		Text: fmt.Sprintf("SELECT pk FROM graph_vector WHERE pk >= $1 AND pk < $2 AND %s ORDER BY (%s) OPERATOR(%s.<#>) $3::real[]::%s LIMIT $4",
+			h.where, h.vec(), h.schema, h.cast()),
 	}
 }
 

@@ -128,11 +128,11 @@ func keysOfHits(hits []store.Hit) []string {
 	return keys
 }
 
-// indexes returns the definitions of the HNSW indexes, and how often one was used.
-func indexes(t *testing.T, url string) (definitions []string, uses int) {
+// indexes returns the definitions of the HNSW indexes, and how many rows scans found by them.
+func indexes(t *testing.T, url string) (definitions []string, found int) {
 	t.Helper()
 	conn := connect(t, url)
-	rows, err := conn.Query(t.Context(), `SELECT i.indexdef, s.idx_scan FROM pg_indexes i
+	rows, err := conn.Query(t.Context(), `SELECT i.indexdef, s.idx_tup_read FROM pg_indexes i
 		JOIN pg_stat_user_indexes s ON s.indexrelname = i.indexname AND s.schemaname = i.schemaname
 		WHERE i.schemaname = current_schema() AND i.indexdef LIKE '%hnsw%'`)
 	if err != nil {
@@ -142,13 +142,13 @@ func indexes(t *testing.T, url string) (definitions []string, uses int) {
 		var definition string
 		err = row.Scan(&definition, &n)
 		definitions = append(definitions, definition)
-		uses += n
+		found += n
 		return n, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return definitions, uses
+	return definitions, found
 }
 
 // TestSearchByHNSW compares what the index finds with what is nearest. An HNSW index finds nearly
@@ -159,7 +159,7 @@ func TestSearchByHNSW(t *testing.T) {
 		kind    string
 		setting string
 	}{
-		{32, 2000, "vector_ip_ops", ""},
+		{32, 6000, "vector_ip_ops", ""},
 		{2100, 300, "halfvec_ip_ops", "&enable_sort=off"}, // sorting so few is faster than the index
 	} {
 		t.Run(c.kind, func(t *testing.T) {
@@ -194,11 +194,68 @@ func TestSearchByHNSW(t *testing.T) {
 				t.Fatal(err)
 			}
 			waitForEnd(t, connect(t, url), name)
-			definitions, uses := indexes(t, url)
-			if len(definitions) != 1 || uses == 0 || !strings.Contains(definitions[0], c.kind) {
-				t.Errorf("got the HNSW indexes %q, used %d times; want one, used", definitions, uses)
+			definitions, found := indexes(t, url)
+			if len(definitions) != 1 || found < 10 || !strings.Contains(definitions[0], c.kind) {
+				t.Errorf("got the HNSW indexes %q, by which searches found %d rows; want one, at least 10 rows", definitions, found)
 			}
 		})
+	}
+}
+
+// A search by an index reads the keys of vectors, the items, and their vectors. With conditions,
+// it first reads which items they select.
+func TestRoundTripsOfSearchByHNSW(t *testing.T) {
+	dsn := testenv.Pgvector(t)
+	proxy := testenv.NewProxy(t, parse(t, dsn).Host)
+	b := items(t, strings.Replace(dsn, parse(t, dsn).Host, proxy.Addr, 1))
+	q := store.VectorQuery{Index: "x", Vector: cloud(t, b, store.VectorSpec{Name: "x", Model: "m", Dims: 4}, 50)[7]}
+	q.Limit = 10
+	common := []store.Condition{{Index: "kind", Ranges: []store.Range{{From: []byte("common"), To: []byte("common\x00")}}}}
+	for i, c := range []struct {
+		where []store.Condition
+		want  int
+	}{{want: 0}, {want: 4}, {common, 5}} { // the first time, the connection reads the descriptions of statements
+		before := proxy.RoundTrips()
+		q.Where = c.where
+		if hits, err := b.Search(t.Context(), q); err != nil || len(hits) != 10 {
+			t.Fatalf("search: got %d items, %v, want 10", len(hits), err)
+		}
+		if got := proxy.RoundTrips() - before; i > 0 && got != c.want {
+			t.Errorf("a search with %d conditions: got %d round trips, want %d", len(c.where), got, c.want)
+		}
+	}
+}
+
+// An index of pgvector would keep the vectors of items that have others now, or are gone.
+func TestVectorsForPgvectorAreThoseOfTheItems(t *testing.T) {
+	url := testenv.Postgres(t)
+	b, conn := items(t, url), connect(t, url)
+	vector := func(values ...float32) store.Vector { return store.Vector{Index: "x", Values: values} }
+	smallest := math.Float32frombits(1)
+	op := store.Op{Kind: store.OpPut, Namespace: store.Namespace{"n"}, Key: "k"}
+	for _, c := range []struct {
+		name    string
+		kind    store.OpKind
+		vectors []store.Vector
+		want    []string
+	}{
+		{"two", store.OpPut, []store.Vector{vector(0.1, -smallest), vector(0, 1)}, []string{"x {0.1,-1e-45}", "x {0,1}"}},
+		{"one", store.OpIndex, []store.Vector{{Index: "y", Values: []float32{1. / 3, math.MaxFloat32}}}, []string{"y {0.33333334,3.4028235e+38}"}},
+		{"none", store.OpDelete, nil, []string{}},
+	} {
+		op.Kind, op.Vectors = c.kind, c.vectors
+		if _, err := b.Do(t.Context(), []store.Op{op}); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := conn.Query(t.Context(), `SELECT convert_from(v.name, 'UTF8') || ' ' || v.vec::text
+			FROM graph_vector v JOIN graph_entry e ON e.pk = v.pk
+			UNION ALL SELECT 'no row has it' FROM graph_vector v WHERE v.pk NOT IN (SELECT pk FROM graph_entry)`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := pgx.CollectRows(rows, pgx.RowTo[string]); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: got the vectors %q, %v, want %q", c.name, got, err, c.want)
+		}
 	}
 }
 

@@ -14,6 +14,12 @@ import (
 // value. In the key, 00 ff stands for a byte 00. The value of the row of the thread begins with
 // its revision. A member of the index is the table and the key as they are.
 
+// ofItems reports whether a table has rows of items. They are in one sorted set.
+func ofItems(t rows.Table) bool { return t == rows.Items || t == rows.Entries }
+
+// inIndex reports whether a row is in the index.
+func inIndex(k *rows.Key) bool { return k.Thread == "" && !ofItems(k.Table) }
+
 // names is the escape of ids in names of keys: a brace would end the part that selects the slot.
 var names = strings.NewReplacer("%", "%25", "}", "%7D")
 
@@ -53,7 +59,7 @@ func from(p []byte) bounds {
 
 // boundsOf returns the bounds of the members of a range.
 func boundsOf(r *rows.Range) bounds {
-	index := r.Thread == ""
+	index := inIndex(&r.Key)
 	switch {
 	case index && r.To != nil:
 		return bounds{append([]byte{'['}, indexMember(r.Table, r.Bytes)...), append([]byte{'('}, indexMember(r.Table, r.To)...)}
@@ -87,7 +93,7 @@ func parseMember(m string) (rows.Row, error) {
 		row.Key = bytes.ReplaceAll(row.Key, []byte{0, 0xff}, []byte{0})
 	}
 	value := b[end+2:]
-	if rows.Table(b[0]) == rows.Threads {
+	if rows.Table(b[0]).Revised() {
 		if len(value) < revSize {
 			row.Rev, row.Value = 1, nil // damaged
 			return row, nil

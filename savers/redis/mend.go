@@ -146,6 +146,7 @@ func (s *rowStore) mendThread(ctx context.Context, id string, t *rows.Standing, 
 		r.add(1, placed, notes, id, ms)
 		r.args = appendList(r.args, places)
 	}
+	r.add(0, 0) // no vectors, and no notifications
 	v, err := do(ctx, s.server, func(ctx context.Context, _ int) ([]any, error) { return s.eval(ctx, s.script.apply, r.keys, r.args) })
 	if err == nil && v[0] != "ok" {
 		err = rows.ErrChanged

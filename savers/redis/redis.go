@@ -27,7 +27,10 @@
 // prefix{%}placed has the places in the index of the threads that expire, and on a cluster of all
 // threads. The string prefix{%}format is the format of the keys.
 //
-// The keys of the store, prefix{prefix store}:..., are described in lua/store.lua.
+// The rows of the store are one sorted set, prefix{prefix items}:rows. So a batch is atomic, and
+// one node of a cluster serves the whole store. The hash prefix{prefix items}:rows:sets says which
+// vector indexes have a vector set: its key is that of the hash, a colon, and the index. Changes
+// are published on the channel prefix{prefix items}:rows:changes.
 //
 // # Durability
 //
@@ -42,8 +45,7 @@
 // latest.
 //
 // A write can be sent twice and still happens once: it leaves a revision that no other write
-// leaves. The saver therefore retries a write a few times if the reply was lost. Writes of the
-// store have none, so they fail with store.ErrUnavailable instead; repeat them with store.Once.
+// leaves. The saver therefore retries a write a few times if the reply was lost.
 package redis
 
 import (
@@ -63,9 +65,6 @@ import (
 // use, also with Savers of other processes with the same prefix.
 type Saver struct {
 	*rows.Saver
-	server *server
-	prefix string
-	script storeScripts
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -157,5 +156,5 @@ func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
 	if err := t.open(ctx); err != nil {
 		return nil, fmt.Errorf("redis: open: %w", err)
 	}
-	return &Saver{rows.New("redis", t, rows.Options{}), s, o.prefix, newStoreScripts()}, nil
+	return &Saver{rows.New("redis", t, rows.Options{})}, nil
 }

@@ -52,7 +52,11 @@ func alterRows(tb testing.TB, client *goredis.Client, prefix string, stored, alt
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, key := range keys {
+	more, err := client.Keys(tb.Context(), prefix+"{*}:rows").Result() // of items
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, key := range append(keys, more...) {
 		members, err := client.ZRange(tb.Context(), key, 0, -1).Result()
 		if err != nil {
 			tb.Fatal(err)
@@ -62,31 +66,6 @@ func alterRows(tb testing.TB, client *goredis.Client, prefix string, stored, alt
 				places += n
 				client.ZRem(tb.Context(), key, m)
 				if err := client.ZAdd(tb.Context(), key, goredis.Z{Member: strings.ReplaceAll(m, string(stored), string(altered))}).Err(); err != nil {
-					tb.Fatal(err)
-				}
-			}
-		}
-	}
-	return places
-}
-
-// alter replaces bytes in all hashes whose keys have a prefix. It closes the client.
-func alter(tb testing.TB, client *goredis.Client, prefix string, stored, altered []byte) (places int) {
-	tb.Helper()
-	defer client.Close()
-	keys, err := client.Keys(tb.Context(), prefix+"*").Result()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, key := range keys {
-		fields, err := client.HGetAll(tb.Context(), key).Result()
-		if err != nil { // an index is no hash
-			continue
-		}
-		for field, value := range fields {
-			if n := strings.Count(value, string(stored)); n > 0 {
-				places += n
-				if err := client.HSet(tb.Context(), key, field, strings.ReplaceAll(value, string(stored), string(altered))).Err(); err != nil {
 					tb.Fatal(err)
 				}
 			}

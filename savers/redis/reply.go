@@ -3,10 +3,8 @@ package redis
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/codec"
 )
 
 // reply reads what a script returned, value by value. Its first error sticks: from then on every
@@ -71,17 +69,6 @@ func (r *reply) number() int64 {
 		r.fail("%q, want a number", s)
 	}
 	return n
-}
-
-// int is number as an int.
-func (r *reply) int() int { return int(r.number()) }
-
-// time reads microseconds; 0 is the zero time.
-func (r *reply) time() time.Time {
-	if n := r.number(); n != 0 {
-		return codec.Time(n)
-	}
-	return time.Time{}
 }
 
 // list returns the next value, which must be a list, as a reply of its own. join takes over its

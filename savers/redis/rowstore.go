@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +36,10 @@ type rowStore struct {
 	cluster bool // the keys are on several servers, so a script has those of one slot
 	script  scripts
 	index   [indexKeys]string
-	newest  atomic.Uint64 // the greatest revision that it gave
+	items   string // the key of all rows of items
+
+	searches sync.Map      // the vector indexes that have vector sets
+	newest   atomic.Uint64 // the greatest revision that it gave
 }
 
 var _ rows.Store = (*rowStore)(nil)
@@ -54,7 +58,7 @@ func (s *rowStore) Packing() pack.Policy { return s.packing }
 // newRowStore returns a store of rows whose keys on the server begin with prefix.
 func newRowStore(s *server, prefix string, ttl time.Duration) *rowStore {
 	tag := prefix + "{%}"
-	return &rowStore{server: s, prefix: prefix, ttl: ttl, script: newScripts(), index: [...]string{rowsKey: tag + "rows", placedKey: tag + "placed", notesKey: tag + "notes"}}
+	return &rowStore{server: s, prefix: prefix, ttl: ttl, script: newScripts(), index: [...]string{rowsKey: tag + "rows", placedKey: tag + "placed", notesKey: tag + "notes"}, items: prefix + "{" + prefix + "items}:rows"}
 }
 
 // open checks the format of the keys, and looks whether a script can have keys of several slots.
@@ -145,7 +149,10 @@ func appendList[T any](args []any, all []T) []any {
 
 // keyOf returns the key that has a row.
 func (s *rowStore) keyOf(k *rows.Key) string {
-	if k.Thread == "" {
+	switch {
+	case ofItems(k.Table):
+		return s.items
+	case k.Thread == "":
 		return s.index[rowsKey]
 	}
 	return threadKey(s.prefix, k.Thread)
@@ -246,7 +253,7 @@ func (s *rowStore) parts(ranges []rows.Range) []part {
 			all = append(all, part{})
 		}
 		all[n].which = append(all[n].which, i)
-		all[n].index = all[n].index || ranges[i].Thread == ""
+		all[n].index = all[n].index || inIndex(&ranges[i].Key)
 	}
 	if len(all) == 0 {
 		all = []part{{}}
@@ -358,7 +365,7 @@ func readRows(in *reply, ranges []rows.Range) [][]rows.Row {
 		for l.more() {
 			m := l.text()
 			row := rows.Row{Key: []byte(m[min(1, len(m)):])}
-			if q.Thread != "" {
+			if !inIndex(&q.Key) {
 				var err error
 				row, err = parseMember(m)
 				l.check(err)
@@ -415,7 +422,7 @@ func (s *rowStore) named(ctx context.Context, q *rows.Range, found []rows.Row) (
 // Apply stores c. On a cluster it stores the parts of several threads one by one.
 func (s *rowStore) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]rows.Row, err error) {
 	rev = s.rev(c)
-	if s.cluster {
+	if s.cluster && !ofItems(c.Checks[0].Table) {
 		read, err = s.applyApart(ctx, c, rev)
 	} else {
 		read, err = s.applyScript(ctx, c, rev, 0)
@@ -495,14 +502,14 @@ func (s *rowStore) request(c *rows.Change, rev uint64, deadline int64, attempt i
 // that a thread is gone.
 func (s *rowStore) leaves(r *request, c *rows.Change, rev uint64) {
 	for i := range c.Puts {
-		if p := &c.Puts[i]; p.Table == rows.Threads {
+		if p := &c.Puts[i]; p.Table.Revised() {
 			b := boundsOfRev(from(placeOf(p.Table, p.Bytes)), rev)
 			r.add(1, r.key(s.keyOf(&p.Key)), b.from, b.to, 1)
 			return
 		}
 	}
 	for i := range c.Deletes {
-		if d := &c.Deletes[i]; d.Table == rows.Threads {
+		if d := &c.Deletes[i]; d.Table.Revised() {
 			b := boundsOf(d)
 			r.add(1, r.key(s.keyOf(&d.Key)), b.from, b.to, 0)
 			return
@@ -529,11 +536,11 @@ func (s *rowStore) conditions(r *request, c *rows.Change) {
 	r.add(n)
 	for i := range c.Checks {
 		k := &c.Checks[i]
-		b, want := from(placeOf(rows.Threads, []byte(k.Thread))), 0
+		b, want := from(placeOf(k.Table, []byte(k.Thread))), 0
 		if k.Rev != 0 {
 			b, want = boundsOfRev(b, k.Rev), 1
 		}
-		r.add(r.key(threadKey(s.prefix, k.Thread)), b.from, b.to, want)
+		r.add(r.key(s.keyOf(&rows.Key{Table: k.Table, Thread: k.Thread})), b.from, b.to, want)
 	}
 	for i := range c.Puts {
 		if p := &c.Puts[i]; p.New {
@@ -546,7 +553,7 @@ func (s *rowStore) conditions(r *request, c *rows.Change) {
 // writes adds what a change writes. On a cluster a change has no rows of the index.
 func (s *rowStore) writes(r *request, c *rows.Change, rev uint64) {
 	index := [3]int{} // where the keys of the index are, if the change has it
-	if !s.cluster {
+	if !s.cluster && !ofItems(c.Checks[0].Table) {
 		for i, k := range s.index {
 			index[i] = r.key(k)
 		}
@@ -572,7 +579,7 @@ func (s *rowStore) writes(r *request, c *rows.Change, rev uint64) {
 	var members []any
 	for i := range c.Puts {
 		p := &c.Puts[i]
-		if p.Thread == "" {
+		if inIndex(&p.Key) {
 			members = append(members, index[rowsKey], indexMember(p.Table, p.Bytes))
 			continue
 		}
@@ -580,9 +587,9 @@ func (s *rowStore) writes(r *request, c *rows.Change, rev uint64) {
 		if !p.New {
 			remove(key, from(place))
 		}
-		if p.Table == rows.Threads {
+		if p.Table.Revised() {
 			place = binary.BigEndian.AppendUint64(place, rev)
-			if !s.cluster && isNew(c, p.Thread) {
+			if p.Table == rows.Threads && !s.cluster && isNew(c, p.Thread) {
 				members = append(members, index[rowsKey], indexMember(rows.Threads, p.Bytes))
 			}
 		}
@@ -593,6 +600,8 @@ func (s *rowStore) writes(r *request, c *rows.Change, rev uint64) {
 	r.add(len(members) / 2)
 	r.add(members...)
 	s.expiries(r, c, index)
+	s.vectors(r, c)
+	s.publishes(r, c)
 }
 
 // expiries adds when the threads that a change stores expire.
@@ -654,7 +663,7 @@ func isNew(c *rows.Change, thread string) bool {
 // newThreads returns the threads that a change makes or removes.
 func newThreads(c *rows.Change) (ids []string) {
 	for i := range c.Checks {
-		if c.Checks[i].Rev == 0 {
+		if c.Checks[i].Rev == 0 && c.Checks[i].Table == rows.Threads {
 			ids = append(ids, c.Checks[i].Thread)
 		}
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// The scripts. A script of rows begins with common.lua and index.lua, one of the store with
-// store.lua.
+// The scripts. Each begins with common.lua and index.lua.
 var (
 	//go:embed lua/common.lua
 	commonLua string
@@ -25,20 +24,6 @@ var (
 	noteLua string
 	//go:embed lua/place.lua
 	placeLua string
-	//go:embed lua/store.lua
-	storeLua string
-	//go:embed lua/store_do.lua
-	storeDoLua string
-	//go:embed lua/store_find.lua
-	storeFindLua string
-	//go:embed lua/store_namespaces.lua
-	storeNamespacesLua string
-	//go:embed lua/store_near.lua
-	storeNearLua string
-	//go:embed lua/store_declare.lua
-	storeDeclareLua string
-	//go:embed lua/store_sweep.lua
-	storeSweepLua string
 )
 
 // scripts are those of rows.
@@ -53,20 +38,6 @@ func newScripts() scripts {
 	return scripts{read: script(" flags=no-writes", readLua), apply: script("", applyLua), note: script("", noteLua), place: script("", placeLua)}
 }
 
-// storeScripts are those of the store.
-type storeScripts struct {
-	storeDo, storeFind, storeNamespaces, storeSweep, storeDeclare, storeNear *goredis.Script
-}
-
-// newStoreScripts returns the scripts of the store, each with the functions that they share.
-func newStoreScripts() storeScripts {
-	items := func(source string) *goredis.Script { return goredis.NewScript(storeLua + source) }
-	return storeScripts{
-		storeDo: items(storeDoLua), storeFind: items(storeFindLua), storeNamespaces: items(storeNamespacesLua), storeSweep: items(storeSweepLua),
-		storeDeclare: items(storeDeclareLua), storeNear: items(storeNearLua),
-	}
-}
-
 // damaged returns an error that is ErrDamaged if a script failed because of what is stored.
 func damaged(err error) error {
 	text := err.Error()
@@ -76,3 +47,9 @@ func damaged(err error) error {
 	}
 	return err
 }
+
+// sentOnce is a command that the client does not send again.
+type sentOnce struct{ *goredis.Cmd }
+
+// NoRetry returns true.
+func (sentOnce) NoRetry() bool { return true }

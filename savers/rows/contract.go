@@ -107,10 +107,10 @@ func (e *PartError) Unwrap() error { return e.Err }
 // keep all of them in one map, whose keys begin with a byte for the table.
 type Table uint8
 
-// The tables. A key begins with what all rows of one thread, version or log have in common, so
+// The tables. A key begins with what all rows of one thread, version or log have in common. So
 // each of these is a range.
 const (
-	Threads  Table = iota // key: the id of the thread; the only rows with a revision
+	Threads  Table = iota // key: the id of the thread; the rows have revisions
 	Records               // key: log, the id of the record before; a record, or several in a pack
 	Logs                  // key: root, hash of the namespace; a namespace other than the root's
 	Writes                // key: root, base, hash of the identity; a pending write, or a mark of a committed base
@@ -118,6 +118,8 @@ const (
 	Versions              // key: hash of the thread, number; a released version
 	Index                 // key: kind, values, and the thread in the order of the index; no value
 	States                // key: root; the state of a version as JSON, for people: never read, and put only if Options.Readable
+	Items                 // key: see itemKey; items of the store; the rows have revisions
+	Entries               // key: see entryKey; what finds items, and their values
 	tables
 )
 
@@ -126,23 +128,27 @@ const Tables = int(tables)
 
 // String returns the name of the table, such as "thread".
 func (t Table) String() string {
-	names := [...]string{"thread", "record", "log", "write", "message", "version", "index", "state"}
+	names := [...]string{"thread", "record", "log", "write", "message", "version", "index", "state", "item", "entry"}
 	if int(t) < len(names) {
 		return names[t]
 	}
 	return "unknown"
 }
 
+// Revised reports whether the rows of the table have revisions.
+func (t Table) Revised() bool { return t == Threads || t == Items }
+
 // Key names a row. The order of keys is that of their Bytes, as bytes.Compare has it: no text, no
 // collation.
 type Key struct {
 	Table Table
-	// Thread is the thread that the row belongs to. It is empty in the table Index, and in a
-	// Range over threads. A Store may keep all rows of a thread in one partition. Other Stores
+	// Thread is the thread that the row belongs to. It is empty in the tables Index, Items and
+	// Entries, and in a Range over threads. A Change has rows of Items and Entries or of other
+	// tables, not both. A Store may keep all rows of a thread in one partition. Other Stores
 	// ignore it, because rows of different threads never have equal Bytes.
 	Thread string
-	// Bytes has 1 to MaxKey bytes, which may be any. The keys of tables other than Threads and
-	// Index have at most 64 bytes.
+	// Bytes has 1 to MaxKey bytes, which may be any. The keys of tables other than Threads, Index,
+	// Items and Entries have at most 64 bytes.
 	Bytes []byte
 }
 
@@ -152,7 +158,7 @@ const MaxKey = 2*checkpoint.MaxThread + 600
 // Row is a stored row.
 type Row struct {
 	Key   []byte
-	Rev   uint64 // of a row of Threads: never 0. Other rows may have any.
+	Rev   uint64 // of a row of Threads or Items: never 0. Other rows may have any.
 	Value []byte // as it was put; empty in the table Index
 }
 
@@ -168,8 +174,9 @@ type Range struct {
 
 // Check demands that the row of a thread has a revision; 0 demands that it has no row.
 type Check struct {
-	Thread string
+	Thread string // the key of the row
 	Rev    uint64
+	Table  Table // Threads or Items
 }
 
 // Put stores a row, in place of one with the same key. New demands that there is none.

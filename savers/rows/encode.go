@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -382,6 +383,10 @@ func after(prefix []byte) []byte {
 	}
 	return bytes.Repeat([]byte{0xff}, MaxKey+1)
 }
+
+// successor returns the least key after a key. It does not write behind the key, which a Store may
+// keep.
+func successor(key []byte) []byte { return append(slices.Clip(key), 0) }
 
 // within selects all rows whose keys begin with that of k.
 func within(k Key) Range { return Range{Key: k, To: after(k.Bytes)} }

@@ -67,7 +67,7 @@ func (m *Map) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][]r
 		return 0, nil, err
 	}
 	for _, k := range c.Checks {
-		if m.rows[rows.Threads][k.Thread].Rev != k.Rev { // 0 of a row that is not there
+		if m.rows[k.Table][k.Thread].Rev != k.Rev { // 0 of a row that is not there
 			return 0, nil, rows.ErrChanged
 		}
 	}

@@ -43,6 +43,6 @@ func EndLeases(ctx context.Context, s *Saver) error {
 		if len(found[0]) < r.Limit {
 			return nil
 		}
-		r.Bytes = append(found[0][len(found[0])-1].Key, 0)
+		r.Bytes = successor(found[0][len(found[0])-1].Key)
 	}
 }

@@ -315,7 +315,7 @@ func listedID(key []byte) (id, rest []byte, ok bool) {
 
 // changeThread adds the new row of a thread to c, with what changes in its indexes.
 func (c *Change) changeThread(old *thread, next *threadRow) {
-	c.Checks = append(c.Checks, Check{old.ID, old.rev})
+	c.Checks = append(c.Checks, Check{Thread: old.ID, Rev: old.rev})
 	if old.exists() && next.equal(&old.threadRow) {
 		return
 	}
@@ -356,7 +356,7 @@ func (c *Change) changeThread(old *thread, next *threadRow) {
 
 // removeThread adds the removal of the row of a thread to c, with its indexes.
 func (c *Change) removeThread(t *thread) {
-	c.Checks = append(c.Checks, Check{t.ID, t.rev})
+	c.Checks = append(c.Checks, Check{Thread: t.ID, Rev: t.rev})
 	c.Deletes = append(c.Deletes, point(threadKey(t.ID)))
 	for _, k := range t.index() {
 		c.Deletes = append(c.Deletes, point(Key{Table: Index, Bytes: k}))

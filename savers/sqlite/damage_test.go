@@ -193,7 +193,7 @@ func TestOlderTablesAreRefused(t *testing.T) {
 	if err == nil {
 		_ = s.Close() // the test has failed
 	}
-	if err == nil || !strings.Contains(err.Error(), "version 24") || !strings.Contains(err.Error(), "version 25") {
+	if err == nil || !strings.Contains(err.Error(), "version 24") || !strings.Contains(err.Error(), "version 26") {
 		t.Errorf("got %v, want an error with both versions", err)
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
@@ -33,10 +32,6 @@ import (
 type Saver struct{ *sqlsaver.Saver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
-
-// Store returns the store in the file: typed memory across threads, for package store. It uses the
-// connections of the saver, and its Close leaves them open. Its first call makes its tables.
-func (s *Saver) Store() store.Backend { return s.Saver.Store() }
 
 // InTx returns a Poster for a transaction of the caller on the same file, opened with any driver.
 // The messages are stored, and make threads due, when the transaction commits. Post works also
@@ -134,7 +129,7 @@ var syntax = sqlsaver.Syntax{
 }
 
 // Schema returns the statements that make the tables. It has one file for each version of the
-// saver's tables. The folder store has one for each version of the store's.
+// saver's tables.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the file at path, whose folder must exist. A file that does not exist is

@@ -211,7 +211,7 @@ func testDeleteIfVersion(tb testing.TB, place Storage) {
 func hostile() []string {
 	return []string{
 		"a", "A", "b", "a/b", "a.b", "a:b", "a,b", "a|b", "a b", "a%", "%", "_", "a_", "*", "?", "[a]", "\\", "a\\", "'", "''", "\"", "`", ";--",
-		"' OR '1'='1", "'); DROP TABLE graph_store_item; --", "${x}", "{a}", "{}", "\x00", "a\x00", "a\x00\x01", "\x00\x01b", "a\x00\xff", "\x00\xff",
+		"' OR '1'='1", "'); DROP TABLE graph_item; --", "${x}", "{a}", "{}", "\x00", "a\x00", "a\x00\x01", "\x00\x01b", "a\x00\xff", "\x00\xff",
 		"\xff", "\xff\xff", "a\xff", "\x01", "\n", "a\n", "a ", " a", " ", "\t", ".", "..", "../a", "ä", "a\u0308", "\u202e", "世界", "\xc3\x28", "NULL", "null", "0", "-1",
 		strings.Repeat("k", 255), strings.Repeat("k", 256),
 	}

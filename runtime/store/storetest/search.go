@@ -107,7 +107,7 @@ func testHostileTexts(tb testing.TB, place Storage) {
 	tb.Helper()
 	b := open(tb, place)
 	ctx := tb.Context()
-	for _, name := range []string{"'; DROP TABLE graph_store_item; --", "x\x00", "x", "\xff\xfe", strings.Repeat("n", store.MaxIndexName)} {
+	for _, name := range []string{"'; DROP TABLE graph_item; --", "x\x00", "x", "\xff\xfe", strings.Repeat("n", store.MaxIndexName)} {
 		w := new(words)
 		index := store.NewVectorIndex(name, w.embedder(), textOf)
 		c := collection[fact.Fact](tb, b, index)

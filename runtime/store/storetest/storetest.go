@@ -106,6 +106,7 @@ func Cases() []Case {
 		{"a search with a filter that selects 1 %", testSearchFilter},
 		{"searches by meaning and by words with every filter", testSearchOperators},
 		{"a search is of its namespace", testSearchApart},
+		{"searches leave out expired items before they count", testSearchExpired},
 		{"equal scores are in order", testTies(newLibrary)},
 		{"hostile texts and names of vector indexes", testHostileTexts},
 		{"an embedder that fails", testEmbedFaults},

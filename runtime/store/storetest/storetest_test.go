@@ -314,9 +314,10 @@ func faults() map[string]*broken {
 				}
 			}
 		}},
-		"a list of namespaces has pages":             {pattern: func(q *store.NamespaceQuery) { q.After = nil; q.Limit++ }},
-		"an expired item is never returned":          {op: func(op *store.Op) { op.ExpireAt = time.Time{} }},
-		"an item expires on the clock of the server": {op: func(op *store.Op) { op.TTL *= 2 }},
+		"a list of namespaces has pages":                     {pattern: func(q *store.NamespaceQuery) { q.After = nil; q.Limit++ }},
+		"an expired item is never returned":                  {op: func(op *store.Op) { op.ExpireAt = time.Time{} }},
+		"searches leave out expired items before they count": {op: func(op *store.Op) { op.ExpireAt = time.Time{} }},
+		"an item expires on the clock of the server":         {op: func(op *store.Op) { op.TTL *= 2 }},
 		"a read refreshes the time to live": {result: func(op *store.Op, r *store.Result) {
 			if op.Refresh {
 				r.Record.Version++

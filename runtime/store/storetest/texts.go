@@ -86,7 +86,7 @@ func testHostileWords(tb testing.TB, place Storage) {
 	s.put(tb, "a", map[string]string{"k": "red or blue", "other": "green"})
 	in := s.In("a").Filter()
 	for _, text := range []string{
-		"+red -blue", `"red blue"x`, "red*", "red~2 (", "NEAR(red blue)", "red & !blue", "red <-> blue", "text:red", "'red", "red'; DROP TABLE graph_store_item; --",
+		"+red -blue", `"red blue"x`, "red*", "red~2 (", "NEAR(red blue)", "red & !blue", "red <-> blue", "text:red", "'red", "red'; DROP TABLE graph_item; --",
 		`red\`, "red%", "red_", "{red}", "@@red", "red\x00", "\xffred\xff", "red OR 1=1", strings.Repeat("red ", 1<<18), "red " + strings.Repeat("x", 1<<20),
 	} {
 		if found, err := in.Search(ctx, s.index, text); err != nil || len(found) == 0 || found[0].Key != "k" {
@@ -105,7 +105,7 @@ func testHostileWords(tb testing.TB, place Storage) {
 	}
 	s.want(tb, in, many.String()+"red", nil) // a word too many
 	s.want(tb, in, many.String()[3:]+"red", nil, "k")
-	for _, name := range []string{"'; DROP TABLE graph_store_item; --", "x\x00", "x", "\xff\xfe", strings.Repeat("n", store.MaxIndexName)} {
+	for _, name := range []string{"'; DROP TABLE graph_item; --", "x\x00", "x", "\xff\xfe", strings.Repeat("n", store.MaxIndexName)} {
 		index := store.NewTextIndex(name, textOf)
 		c := collection[fact.Fact](tb, b, index).In("names")
 		if _, err := c.Put(ctx, name, fact.Fact{Text: "same"}); err != nil {

@@ -55,6 +55,34 @@ func wantSearches(tb testing.TB, what string, b store.Backend, version int64) {
 	}
 }
 
+// testSearchExpired searches among items that have expired, and are as near as those that live.
+func testSearchExpired(tb testing.TB, place Storage) {
+	tb.Helper()
+	b := open(tb, place)
+	declareFound(tb, b)
+	var ops []store.Op
+	for i := range 20 {
+		gone, live := putFound(users, fmt.Sprint("gone", i)), putFound(users, fmt.Sprintf("live%02d", i))
+		gone.ExpireAt = past
+		ops = append(ops, gone, live)
+	}
+	do(tb, b, ops...)
+	nearest, words := near, having
+	nearest.Limit, nearest.Offset, words.Limit, words.Offset = 3, 2, 3, 2
+	byMeaning, err := b.Search(tb.Context(), nearest)
+	byWords, wordsErr := b.SearchText(tb.Context(), words)
+	if err != nil || wordsErr != nil {
+		tb.Fatalf("got %v and %v", err, wordsErr)
+	}
+	for kind, hits := range map[string][]store.Hit{"meaning": byMeaning, "words": byWords} {
+		var got []string
+		for i := range hits {
+			got = append(got, hits[i].Key)
+		}
+		wantNames(tb, "a search by "+kind, got, "live02", "live03", "live04")
+	}
+}
+
 // declareFound declares the vector index found.
 func declareFound(tb testing.TB, b store.Backend) {
 	tb.Helper()

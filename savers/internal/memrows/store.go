@@ -96,7 +96,7 @@ func (s *Store) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][
 // s.mu.
 func (s *Store) holds(c *rows.Change) bool {
 	for i := range c.Checks {
-		stored, _ := s.tables[rows.Threads].Get(rows.Row{Key: []byte(c.Checks[i].Thread)})
+		stored, _ := s.tables[c.Checks[i].Table].Get(rows.Row{Key: []byte(c.Checks[i].Thread)})
 		if stored.Rev != c.Checks[i].Rev { // the revision of a stored row is not 0
 			return false
 		}

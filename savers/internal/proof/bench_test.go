@@ -235,7 +235,7 @@ func (b *bench) all(t *testing.T, c *count) {
 		{"no room", 0, b.name == "file" || b.name == "sqlite", proveFull},
 		{"killed server", 0.2, b.server != nil, proveRestarts},
 		{"cut and slow connections", 0.15, b.server != nil, proveCuts},
-		{"killed writers of the store", 0.05, b.url != "" && b.name != "file" && !b.again, proveStoreKills},
+		{"killed writers of the store", 0.05, b.url != "" && !b.again, proveStoreKills},
 		{"cut connections of the store", 0.05, b.server != nil && !b.again, proveStoreCuts},
 		{"cut connections of a watch", 0, b.server != nil && !b.again, proveWatchCuts},
 		{"threads that wait", 0, b.waiting(), proveWaits},

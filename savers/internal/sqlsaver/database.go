@@ -1,6 +1,6 @@
-// Package sqlsaver keeps the rows of package rows in SQL databases, and has the store in the same
-// databases. The databases differ by a [Dialect], which has their tables, their statements and
-// what their errors mean, and by a [DB], which reaches them.
+// Package sqlsaver keeps the rows of package rows in SQL databases. These differ by a [Dialect],
+// which has their tables, their statements and what their errors mean, and by a [DB], which
+// reaches them.
 //
 // # Rows
 //
@@ -92,25 +92,6 @@ func openDatabase(ctx context.Context, db DB, d *Dialect, o Options) (*Database,
 		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
-}
-
-// prepare prepares the statements of the store. Those that the dialect lacks are empty.
-func (s *Database) prepare(ctx context.Context) error {
-	var texts, readTexts []string
-	for st := range prepared {
-		if !s.has(st) {
-			continue
-		}
-		texts = append(texts, s.queries[st].text)
-		if st < reads {
-			readTexts = texts
-		}
-	}
-	err := s.try(ctx, RolledBack, func() error { return s.db.Prepare(ctx, readTexts, texts) })
-	if err != nil {
-		return fmt.Errorf("%s: prepare: %w", s.d.Name, err)
-	}
-	return nil
 }
 
 // begin starts a call, unless ctx has ended or the saver is closed. Every call that it starts must

@@ -39,9 +39,6 @@ type Runner interface {
 // Tx is a transaction. It is not safe for concurrent use. Rollback after Commit does nothing.
 type Tx interface {
 	Runner
-	// Pipeline runs statements that return rows, in one round trip if the protocol allows that. It
-	// calls scan for each row, with the number of its statement.
-	Pipeline(ctx context.Context, calls []Call, scan func(call int, rows Rows) error) error
 	// Later runs a statement before the next call, Commit included. That call may return its
 	// error, or one of scan, which gets each row of the statement. A nil scan ignores rows.
 	Later(ctx context.Context, scan func(Rows) error, text string, args ...any) error
@@ -79,30 +76,16 @@ func each(rows Rows, scan func(Rows) error) error {
 }
 
 // has reports whether the dialect has an optional statement.
-func (s *Database) has(st statement) bool { return s.queries[st].text != "" }
+func (s *Database) has(st statement) bool { return s.queries[st] != "" }
 
 // exec runs a statement and returns the number of rows that it found.
 func (s *Database) exec(ctx context.Context, db Runner, st statement, args ...any) (int64, error) {
-	q := &s.queries[st]
-	return db.Exec(ctx, q.text, q.bind(args)...)
-}
-
-// ask returns a statement with its arguments.
-func (s *Database) ask(st statement, args ...any) Call {
-	q := &s.queries[st]
-	return Call{Text: q.text, Args: q.bind(args)}
+	return db.Exec(ctx, s.queries[st], args...)
 }
 
 // query runs a statement that returns rows.
 func (s *Database) query(ctx context.Context, db Runner, st statement, args ...any) (Rows, error) {
-	q := &s.queries[st]
-	return db.Query(ctx, q.text, q.bind(args)...)
-}
-
-// later runs a statement before the next one of the transaction.
-func (s *Database) later(ctx context.Context, tx Tx, st statement, args ...any) error {
-	q := &s.queries[st]
-	return tx.Later(ctx, nil, q.text, q.bind(args)...)
+	return db.Query(ctx, s.queries[st], args...)
 }
 
 // one runs a statement and scans its first row, if it returns any.

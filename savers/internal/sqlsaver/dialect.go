@@ -19,11 +19,6 @@ type Dialect struct {
 	// known.
 	Limit func(ctx context.Context, db Runner) (bytes int64, setting string)
 
-	// Vector returns a vector as a bound value, and ParseVector appends the vector of a column to
-	// a slice. Without them, a vector is bytes: its numbers, little-endian.
-	Vector      func(values []float32) any
-	ParseVector func(to []float32, column []byte) ([]float32, error)
-
 	// IndexVectors makes the server's index for a vector index, unless it exists, and returns how
 	// to search by it. It returns nil if the server has none. A dialect without IndexVectors
 	// compares vectors one by one.

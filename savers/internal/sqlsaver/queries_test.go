@@ -33,13 +33,11 @@ func TestQueriesSayWhatIsWrong(t *testing.T) {
 func TestADialectHasAllStatements(t *testing.T) {
 	const folder = "../../sqlite/queries"
 	for name, c := range map[string]struct{ file, old, changed, want string }{
-		"as it is":             {"store.sql", "", "", ""},
-		"another order":        {"store.sql", "-- parameters: before, limit", "-- parameters: limit, before", ""},
-		"one left out":         {"store.sql", "-- name: store_get\n", "-- name: store_egt\n", "store_get: there is no such statement\nstore_egt: the program has no use for this statement"},
-		"one there twice":      {"store.sql", "-- name: store_use\n", "-- name: store_get\n", "store_get: there are two statements of this name"},
-		"another parameter":    {"store.sql", "-- parameters: before, limit", "-- parameters: before, most", `"most"], and the program binds ["before" "limit"]`},
-		"a parameter too many": {"store.sql", "-- parameters: namespace, item_key\n", "-- parameters: namespace, item_key, version\n", "it binds 2 values, and names 3"},
-		"a parameter too few":  {"store.sql", "-- parameters: before, limit\n", "-- parameters: before, before\n", `binds ["before" "limit"]`},
+		"as it is":             {"schema.sql", "", "", ""},
+		"one left out":         {"schema.sql", "-- name: has_schema\n", "-- name: has_shcema\n", "has_schema: there is no such statement\nhas_shcema: the program has no use for this statement"},
+		"one there twice":      {"schema.sql", "-- name: schema_version\n", "-- name: has_schema\n", "has_schema: there are two statements of this name"},
+		"another parameter":    {"schema.sql", "-- parameters: version", "-- parameters: number", `"number"], and the program binds ["version"]`},
+		"a parameter too many": {"schema.sql", "-- parameters: version\n", "-- parameters: version, number\n", "it binds 1 values, and names 2"},
 	} {
 		files := make(fstest.MapFS)
 		names, err := filepath.Glob(folder + "/*.sql")
@@ -64,17 +62,6 @@ func TestADialectHasAllStatements(t *testing.T) {
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: got %v, want an error with %q", name, err, c.want)
 		}
-	}
-}
-
-func TestArgumentsAreBoundInTheOrderOfTheFile(t *testing.T) {
-	q, err := (&Query{Name: "a", Text: "?, ?, ?", Parameters: []string{"y", "x", "y"}}).as([]string{"x", "y"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := q.bind([]any{"x", "y"})
-	if len(got) != 3 || got[0] != "y" || got[1] != "x" || got[2] != "y" {
-		t.Errorf("got %q, want y x y", got)
 	}
 }
 

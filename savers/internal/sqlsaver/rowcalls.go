@@ -84,7 +84,7 @@ func (f *Calls) apply(ctx context.Context, db Runner, c *rows.Change) (uint64, [
 	return all[0][0].Rev, all[1:], nil
 }
 
-// Sorted returns the checks of c in the order of threads. Changes that lock threads in this order
+// Sorted returns the checks of c in the order of their keys. Changes that lock rows in this order
 // do not wait for each other in a circle.
 func Sorted(c *rows.Change) []rows.Check {
 	all := slices.Clone(c.Checks)

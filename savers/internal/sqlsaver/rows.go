@@ -174,7 +174,7 @@ func (y *Syntax) read(shape []byte) string {
 		}
 		columns := "pk, 0, data"
 		switch t {
-		case rows.Threads:
+		case rows.Threads, rows.Items:
 			columns = "pk, rev, data"
 		case rows.Index:
 			columns = "pk, 0, NULL"
@@ -283,7 +283,7 @@ func scanRow(f Rows, ranges []rows.Range, divided []part, all [][]rows.Row, now 
 	return nil
 }
 
-// threadColumns are the columns of the table of threads, in the order of threadValues.
+// threadColumns are the columns of the table of threads, in the order of revisedValues.
 var threadColumns = [...]string{"pk", "rev", "data", "graph", "title", "version", "status", "created", "updated", "wake"}
 
 // stateColumns are the columns of the table of states, in the order of stateValues.
@@ -303,13 +303,18 @@ func columnsOf(t rows.Table) []string {
 		return stateColumns[:]
 	case rows.Index:
 		return []string{"pk"}
+	case rows.Items:
+		return threadColumns[:3]
 	}
 	return []string{"pk", "data"}
 }
 
-// threadValues returns the values of a row of the table of threads.
-func threadValues(p *rows.Put, rev uint64) []any {
+// revisedValues returns the values of a row of a table with revisions.
+func revisedValues(p *rows.Put, rev uint64) []any {
 	c := p.Columns
+	if p.Table == rows.Items {
+		return []any{p.Bytes, int64(rev), p.Value}
+	}
 	return []any{
 		p.Bytes, int64(rev), p.Value, c.Graph, c.Title, int64(c.Version), int64(c.Status),
 		Micro(c.Created), Micro(c.Updated), Micro(c.Wake),
@@ -556,42 +561,48 @@ func cached[K comparable](r *RowStore, texts map[K]string, key K, text func() st
 
 // steps returns the statements of c, without their texts.
 func steps(c *rows.Change, rev uint64) []step {
-	if one := len(c.Checks) == 1 && len(c.Puts) == 1 && len(c.Deletes) == 0 && c.Puts[0].New && c.Puts[0].Table != rows.Threads; one {
+	if one := len(c.Checks) == 1 && len(c.Puts) == 1 && len(c.Deletes) == 0 && c.Puts[0].New && c.Checks[0].Table == rows.Threads; one {
 		p := &c.Puts[0]
 		args := []any{p.Bytes, p.Value, []byte(c.Checks[0].Thread), int64(c.Checks[0].Rev)}
 		return []step{{form: form{insertIf, p.Table, 1}, args: args}}
 	}
 	steps := make([]step, 0, len(c.Checks)+len(c.Deletes)+len(c.Puts))
-	threads := ThreadsOf(c)
-	for i := range c.Checks {
-		k := &c.Checks[i]
-		steps = append(steps, checked(threads[k.Thread], k, rev))
+	puts := Revised(c)
+	for _, k := range Sorted(c) {
+		steps = append(steps, checked(puts[k], &k, rev))
 	}
 	return putting(deleting(steps, c.Deletes), c.Puts)
 }
 
-// ThreadsOf returns the puts of the rows of threads of c.
-func ThreadsOf(c *rows.Change) map[string]*rows.Put {
-	all := make(map[string]*rows.Put, len(c.Checks))
+// Revised returns the puts of rows with revisions of c, by their checks.
+func Revised(c *rows.Change) map[rows.Check]*rows.Put {
+	type key struct {
+		t  rows.Table
+		id string
+	}
+	puts, all := make(map[key]*rows.Put, len(c.Checks)), make(map[rows.Check]*rows.Put, len(c.Checks))
 	for i := range c.Puts {
-		if p := &c.Puts[i]; p.Table == rows.Threads {
-			all[p.Thread] = p
+		if p := &c.Puts[i]; p.Table.Revised() {
+			puts[key{p.Table, string(p.Bytes)}] = p
 		}
+	}
+	for _, k := range c.Checks {
+		all[k] = puts[key{k.Table, k.Thread}]
 	}
 	return all
 }
 
-// checked returns the statement that checks the revision of a thread and stores its new row.
-// Without a new row it changes the revision to itself.
+// checked returns the statement that checks a revision and stores the new row. Without a new row
+// it changes the revision to itself.
 func checked(p *rows.Put, k *rows.Check, rev uint64) step {
 	if p == nil {
-		return step{form: form{check, rows.Threads, 1}, args: []any{[]byte(k.Thread), int64(k.Rev)}}
+		return step{form: form{check, k.Table, 1}, args: []any{[]byte(k.Thread), int64(k.Rev)}}
 	}
-	values := threadValues(p, rev)
+	values := revisedValues(p, rev)
 	if k.Rev == 0 {
-		return step{form: form{insertNew, rows.Threads, 1}, args: values}
+		return step{form: form{insertNew, k.Table, 1}, args: values}
 	}
-	return step{form: form{replace, rows.Threads, 1}, args: append(values[1:], values[0], int64(k.Rev))}
+	return step{form: form{replace, k.Table, 1}, args: append(values[1:], values[0], int64(k.Rev))}
 }
 
 // deleting adds the statements that remove rows.
@@ -625,7 +636,7 @@ func putting(steps []step, all []rows.Put) []step {
 			each := len(columnsOf(rows.Table(t)))
 			for i := range all {
 				p := &all[i]
-				if p.Table != rows.Table(t) || p.Table == rows.Threads || p.New != (kind == insertNew) {
+				if p.Table != rows.Table(t) || p.Table.Revised() || p.New != (kind == insertNew) {
 					continue
 				}
 				switch rows.Table(t) {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/rows"
 )
 
@@ -39,6 +39,9 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	if isServer {
 		contract = lockStore{store, tx}
 	}
+	if d.IndexVectors != nil {
+		contract = vectorStore{lockStore{store, tx}, new(sync.Map)}
+	}
 	if d.Rows.Calls != nil {
 		if err := d.Rows.Calls.prepare(ctx, base); err != nil {
 			return nil, errors.Join(err, base.Close())
@@ -47,10 +50,6 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	saver := rows.New(d.Name, contract, rows.Options{ReadOnly: o.Mode == ReadOnly, Readable: o.Readable, Decode: o.Decode, Join: isServer})
 	return &Saver{saver, base, contract, tx, d.Name}, nil
 }
-
-// Store returns the store in the database of the saver. Its first call makes its tables. Its Close
-// leaves the saver open. It cannot be used after the saver was closed.
-func (s *Saver) Store() store.Backend { return NewStore(s.base) }
 
 // InTx returns a Poster that posts in a transaction of the caller. It does not retry.
 func (s *Saver) InTx(tx Runner) checkpoint.Poster { return poster{s, tx} }

@@ -45,11 +45,6 @@ func saverTables() tables {
 	return tables{"the tables", "schema", stHasSchema, stSchemaVersion, stInsertSchemaVersion}
 }
 
-// storeTables are the tables of the store, which a database has once a program has used it.
-func storeTables() tables {
-	return tables{"the tables of the store", "schema/store", stHasStoreSchema, stStoreSchemaVersion, stInsertStoreSchemaVersion}
-}
-
 // migrate brings tables to the newest version. Tables that are older than the first file are an
 // error.
 func (s *Database) migrate(ctx context.Context, t tables, mode Mode) error {

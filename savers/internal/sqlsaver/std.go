@@ -159,16 +159,6 @@ func (p Prepared) Query(ctx context.Context, text string, args ...any) (Rows, er
 	return st.QueryContext(ctx, args...)
 }
 
-// Pipeline runs statements that return rows.
-func (p Prepared) Pipeline(ctx context.Context, calls []Call, scan func(call int, rows Rows) error) error {
-	for i, call := range calls {
-		if err := p.Later(ctx, func(rows Rows) error { return scan(i, rows) }, call.Text, call.Args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Later runs a statement now.
 func (p Prepared) Later(ctx context.Context, scan func(Rows) error, text string, args ...any) error {
 	if scan == nil {

@@ -1,4 +1,4 @@
--- The versions of the tables. graph_schema has that of the saver, and graph_store_schema that of the store.
+-- The versions of the tables.
 
 -- name: has_schema
 -- Counts the tables that hold the version of the saver's tables: 1, or 0 where there are none.
@@ -17,23 +17,6 @@ SELECT COALESCE(MAX(version), 0) AS version FROM graph_schema;
 -- parameters: version
 INSERT INTO graph_schema (version) VALUES (?);
 
--- name: has_store_schema
--- Counts the tables that hold the version of the store's tables: 1, or 0 where there are none.
--- returns: found
-SELECT COUNT(*) AS found
-FROM information_schema.tables
-WHERE table_schema = DATABASE() AND table_name = 'graph_store_schema';
-
--- name: store_schema_version
--- Reads the version of the store's tables.
--- returns: version
-SELECT COALESCE(MAX(version), 0) AS version FROM graph_store_schema;
-
--- name: insert_store_schema_version
--- Says that the store's tables are of a version.
--- parameters: version
-INSERT INTO graph_store_schema (version) VALUES (?);
-
 -- name: lock_schema
 -- Keeps other processes from changing tables. It returns 1 if it does.
 -- returns: locked
@@ -46,5 +29,5 @@ SELECT RELEASE_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40))) AS unl
 
 -- name: drop_tables
 -- Drops all tables, with all threads in them.
-DROP TABLE IF EXISTS graph_store_schema, graph_store_word, graph_store_vector, graph_store_vector_index, graph_store_item, graph_store_index, graph_store_once,
+DROP TABLE IF EXISTS graph_item, graph_entry,
 	graph_state, graph_index, graph_version, graph_message, graph_write, graph_log, graph_record, graph_thread, graph_schema;

@@ -11,6 +11,22 @@ local function holds(any)
   return result
 end
 
+-- vectors changes the vector sets of the indexes that have one: it removes elements from all, and
+-- adds others.
+local function vectors(sets)
+  local has = {}
+  local all = redis.call('HGETALL', sets)
+  for n = 1, #all, 2 do if all[n + 1] == 'v' then has[all[n]] = sets .. ':' .. all[n] end end
+  for _ = 1, int() do
+    local element = arg()
+    for _, set in pairs(has) do redis.call('VREM', set, element) end
+  end
+  for _ = 1, int() do
+    local set, element, values = has[arg()], arg(), arg()
+    if set then redis.call('VADD', set, 'FP32', values, element, 'NOQUANT') end
+  end
+end
+
 local function write()
   for _ = 1, int() do -- threads that are new or gone, which may have expired before
     forget(key(), key(), key(), arg())
@@ -22,6 +38,8 @@ local function write()
     if milliseconds > 0 then redis.call('PEXPIRE', k, milliseconds) else redis.call('PERSIST', k) end
   end
   for _ = 1, int() do expires(key(), key(), arg(), int(), members()) end
+  for _ = 1, int() do vectors(key()) end
+  for _ = 1, int() do redis.call('PUBLISH', arg(), arg()) end
 end
 
 local writes = int()

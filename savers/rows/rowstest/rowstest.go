@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,12 +75,13 @@ var cases = []struct {
 	{"one of several concurrent new rows is stored", testRace},
 	{"a check holds until its change is stored", testSkew},
 	{"a joint change is whole, and waits for no lock of a thread", testJoint},
+	{"items", testItems},
 	{"large values", testLarge},
 	{"an ended context", testEnded},
 	{"the clock does not go back, and has microseconds", testClock},
 }
 
-// tables is the number of tables that a Saver reads: all but the last, States.
+// tables is the number of tables of threads that a Saver reads: all but the last, States.
 const tables = int(rows.States)
 
 // place is a Store in a test.
@@ -613,6 +615,55 @@ func testRevisions(s place) {
 		if got := s.rev("t"); got != 0 {
 			s.Fatalf("round %d: the row of the thread was removed, and is there", i)
 		}
+	}
+}
+
+// testItems changes rows of Items and Entries, which belong to no thread.
+func testItems(s place) {
+	item := func(end string) rows.Key { return rows.Key{Table: rows.Items, Bytes: []byte("i/" + end)} }
+	entry := func(end string) rows.Key { return rows.Key{Table: rows.Entries, Bytes: []byte("i/" + end)} }
+	check := func(k rows.Key, rev uint64) rows.Check {
+		return rows.Check{Table: rows.Items, Thread: string(k.Bytes), Rev: rev}
+	}
+	s.create("i/a") // another row with the key of an item
+	var c rows.Change
+	var items, entries []string
+	for _, end := range ends {
+		c.Checks = append(c.Checks, check(item(end), 0))
+		c.Puts = append(c.Puts, row(item(end), "item "+end), newRow(entry(end), "entry "+end))
+		items, entries = append(items, string(item(end).Bytes)), append(entries, string(entry(end).Bytes))
+	}
+	long := entry(strings.Repeat("\xff", rows.MaxKey-2))
+	c.Puts = append(c.Puts, row(long, "x"))
+	first, _ := s.apply(c)
+	back := between(rows.Items, "", "i/", "i0")
+	back.Reverse = true
+	got := s.read(between(rows.Items, "", "i/", "i0"), back, between(rows.Entries, "", "i/", "i/\xff\xff\xff"), point(long), point(item("a")), point(entry("a")))
+	s.want("all items", got[0], items...)
+	s.want("all entries", got[2], entries...)
+	s.want("the longest key", got[3], string(long.Bytes))
+	slices.Reverse(items)
+	s.want("all items in reverse", got[1], items...)
+	if len(got[4]) != 1 || got[4][0].Rev != first || string(got[4][0].Value) != "item a" || len(got[5]) != 1 || string(got[5][0].Value) != "entry a" {
+		s.Errorf("got the item %+v and its entry %+v, want the revision %d and their values", got[4], got[5], first)
+	}
+	a, b := item("a"), item("b")
+	s.refused("no row, of an item that has one", rows.Change{Checks: []rows.Check{check(a, 0)}, Puts: []rows.Put{row(a, "lost")}})
+	s.refused("an entry that is not new", rows.Change{Checks: []rows.Check{check(a, first)}, Puts: []rows.Put{row(a, "lost"), newRow(entry("a"), "lost")}})
+	second, _ := s.apply(rows.Change{Checks: []rows.Check{check(a, first)}, Puts: []rows.Put{row(a, "2")}, Deletes: []rows.Range{point(entry("a"))}})
+	s.refused("one of two checks", rows.Change{Checks: []rows.Check{check(a, first), check(b, first)}, Puts: []rows.Put{row(b, "lost")}})
+	_, read := s.apply(rows.Change{
+		Checks: []rows.Check{check(a, second), check(b, first)}, Puts: []rows.Put{row(b, "2")}, Reads: []rows.Range{point(a), point(b), point(entry("a"))},
+	})
+	if second <= first || read[0][0].Rev != second || read[1][0].Rev <= first || len(read[2]) > 0 {
+		s.Errorf("got the revisions %d and then %+v and %+v, want that of a checked item to stay", second, read[0], read[1])
+	}
+	s.apply(rows.Change{Checks: []rows.Check{check(a, second)}, Deletes: []rows.Range{point(a)}})
+	if again, _ := s.apply(rows.Change{Checks: []rows.Check{check(a, 0)}, Puts: []rows.Put{row(a, "3")}}); again <= second {
+		s.Errorf("an item that is made again has the revision %d after %d", again, second)
+	}
+	if got := s.read(point(key(rows.Threads, "i/a", "")))[0]; len(got) != 1 || string(got[0].Value) != "created" {
+		s.Errorf("the row of the thread with the key of an item: got %q", texts([][]rows.Row{got}))
 	}
 }
 

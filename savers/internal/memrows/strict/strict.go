@@ -50,7 +50,7 @@ func broken(c *rows.Change) error {
 			return fmt.Errorf("strict: a change puts a row whose key has %d bytes", len(p.Bytes))
 		case (len(p.Value) == 0) != (p.Table == rows.Index):
 			return fmt.Errorf("strict: a change puts a row %q with a value of %d bytes", id, len(p.Value))
-		case (p.Thread == "") != (p.Table == rows.Index):
+		case (p.Thread == "") != (p.Table == rows.Index || p.Table >= rows.Items):
 			return fmt.Errorf("strict: a change puts a row %q of the thread %q", id, p.Thread)
 		case (p.Columns != nil) != (p.Table == rows.Threads || p.Table == rows.States):
 			return fmt.Errorf("strict: a change puts a row %q with the columns %v", id, p.Columns)
@@ -62,7 +62,7 @@ func broken(c *rows.Change) error {
 		put[id] = true
 	}
 	for thread, rev := range checks {
-		if rev == 0 && !put[rows.Threads.String()+" "+thread] {
+		if rev == 0 && !put[rows.Threads.String()+" "+thread] && !put[rows.Items.String()+" "+thread] {
 			return fmt.Errorf("strict: a change checks that there is no thread %q, and does not put it", thread)
 		}
 	}

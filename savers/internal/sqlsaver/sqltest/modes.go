@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/compress"
 	"github.com/graphgen-go/graphgen/savers/savertest"
@@ -63,19 +62,15 @@ func SchemaModes(t *testing.T, m Modes) {
 	if !exists() {
 		t.Error("the thread has gone, want tables left alone")
 	}
-	storeModes(t, m)
 	if err := closed(m.Recreate); err != nil {
 		t.Fatalf("recreate: %v", err)
-	}
-	if err := usedStore(t, m.Verify); err == nil {
-		t.Error("verify of a store without tables: no error")
 	}
 	if exists() {
 		t.Error("the thread is there, want tables made anew")
 	}
 	for version, want := range map[int]string{
-		1000: "the tables are of version 1000, and this program knows 25",
-		3:    "the tables are of version 3, and this program reads version 25",
+		1000: "the tables are of version 1000, and this program knows 26",
+		3:    "the tables are of version 3, and this program reads version 26",
 	} {
 		m.Exec("DELETE FROM graph_schema") // has a row for each file of the schema
 		m.Exec(fmt.Sprintf("INSERT INTO graph_schema (version) VALUES (%d)", version))
@@ -85,33 +80,6 @@ func SchemaModes(t *testing.T, m Modes) {
 			}
 		}
 	}
-}
-
-// storeModes tests what the first call of a store does about its tables, on a database that has
-// none.
-func storeModes(t *testing.T, m Modes) {
-	t.Helper()
-	want := "the tables of the store are of version 0, and this program wants 20: run 0020_store.sql"
-	if err := usedStore(t, m.Verify); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("verify of a store without tables: got %v, want an error with %q", err, want)
-	}
-	for _, open := range []func() (checkpoint.Saver, error){m.Create, m.Create, m.Verify} {
-		if err := usedStore(t, open); err != nil {
-			t.Fatalf("create a store twice, then verify it: %v", err)
-		}
-	}
-	m.Exec("INSERT INTO graph_store_schema (version) VALUES (1000)")
-	want = "the tables of the store are of version 1000, and this program knows 20"
-	if err := usedStore(t, m.Create); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("a newer store: got %v, want an error with %q", err, want)
-	}
-}
-
-// usedStore opens a saver and returns the error of the first call of its store.
-func usedStore(t *testing.T, open func() (checkpoint.Saver, error)) error {
-	t.Helper()
-	_, err := opened(t, open).(interface{ Store() store.Backend }).Store().Sweep(t.Context(), 1)
-	return err
 }
 
 // ReadableState tests savers that keep states as JSON. status queries what the JSON of a thread

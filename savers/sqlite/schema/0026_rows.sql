@@ -56,6 +56,19 @@ CREATE TABLE graph_index (
 	pk BLOB NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
 
+-- The items of the store, without their values.
+CREATE TABLE graph_item (
+	pk   BLOB NOT NULL PRIMARY KEY,
+	rev  INTEGER NOT NULL,
+	data BLOB NOT NULL
+) WITHOUT ROWID;
+
+-- What the items of the store have: values, index entries, words and vectors.
+CREATE TABLE graph_entry (
+	pk   BLOB NOT NULL PRIMARY KEY,
+	data BLOB NOT NULL
+) WITHOUT ROWID;
+
 -- The states, of a saver with ReadableState.
 CREATE TABLE graph_state (
 	pk         BLOB    NOT NULL PRIMARY KEY,

@@ -57,6 +57,19 @@ CREATE TABLE IF NOT EXISTS graph_index (
 	pk VARBINARY(2648) NOT NULL PRIMARY KEY
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- The items of the store, without their values.
+CREATE TABLE IF NOT EXISTS graph_item (
+	pk   VARBINARY(2648) NOT NULL PRIMARY KEY,
+	rev  BIGINT NOT NULL,
+	data LONGBLOB NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- What the items of the store have: values, index entries, words and vectors.
+CREATE TABLE IF NOT EXISTS graph_entry (
+	pk   VARBINARY(2648) NOT NULL PRIMARY KEY,
+	data LONGBLOB NOT NULL
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- The states, of a saver with ReadableState.
 CREATE TABLE IF NOT EXISTS graph_state (
 	pk         VARBINARY(64)   NOT NULL PRIMARY KEY,

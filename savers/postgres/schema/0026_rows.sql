@@ -56,6 +56,29 @@ CREATE TABLE graph_index (
 	pk BYTEA NOT NULL PRIMARY KEY
 );
 
+-- The items of the store, without their values.
+CREATE TABLE graph_item (
+	pk   BYTEA NOT NULL PRIMARY KEY,
+	rev  BIGINT NOT NULL,
+	data BYTEA NOT NULL
+);
+
+-- What the items of the store have: values, index entries, words and vectors.
+CREATE TABLE graph_entry (
+	pk   BYTEA NOT NULL PRIMARY KEY,
+	data BYTEA NOT NULL
+);
+
+-- The vectors of rows of graph_entry again, because pgvector cannot read data. Its indexes are on this table.
+CREATE TABLE graph_vector (
+	pk   BYTEA  NOT NULL PRIMARY KEY, -- of graph_entry
+	name BYTEA  NOT NULL,             -- of the vector index
+	vec  REAL[] NOT NULL
+);
+
+-- Numbers of vectors do not compress.
+ALTER TABLE graph_vector ALTER COLUMN vec SET STORAGE EXTERNAL;
+
 -- The states, of a saver with ReadableState.
 CREATE TABLE graph_state (
 	pk         BYTEA  NOT NULL PRIMARY KEY,
@@ -124,6 +147,18 @@ BEGIN
 		WHEN 13 THEN
 			RETURN QUERY SELECT i, h.pk, 0::bigint, NULL::bytea FROM graph_index h
 			WHERE h.pk >= p_from[i] AND h.pk < p_to[i] ORDER BY h.pk DESC LIMIT NULLIF(p_limit[i], 0);
+		WHEN 16 THEN
+			RETURN QUERY SELECT i, h.pk, h.rev, h.data FROM graph_item h
+			WHERE h.pk >= p_from[i] AND h.pk < p_to[i] ORDER BY h.pk LIMIT NULLIF(p_limit[i], 0);
+		WHEN 17 THEN
+			RETURN QUERY SELECT i, h.pk, h.rev, h.data FROM graph_item h
+			WHERE h.pk >= p_from[i] AND h.pk < p_to[i] ORDER BY h.pk DESC LIMIT NULLIF(p_limit[i], 0);
+		WHEN 18 THEN
+			RETURN QUERY SELECT i, h.pk, 0::bigint, h.data FROM graph_entry h
+			WHERE h.pk >= p_from[i] AND h.pk < p_to[i] ORDER BY h.pk LIMIT NULLIF(p_limit[i], 0);
+		WHEN 19 THEN
+			RETURN QUERY SELECT i, h.pk, 0::bigint, h.data FROM graph_entry h
+			WHERE h.pk >= p_from[i] AND h.pk < p_to[i] ORDER BY h.pk DESC LIMIT NULLIF(p_limit[i], 0);
 		END CASE;
 	END LOOP;
 END $$;
@@ -169,8 +204,10 @@ END $$;
 -- - Each thread of t_pk must have the revision t_rev, or no row if that is 0. Its row becomes the one of the other t
 --   parameters; it stays as it is if t_data is empty. The caller sorts threads by pk, so that callers do not wait for each other
 --   in a circle.
+-- - The i parameters are the same about items.
 -- - The rows of the ranges of the d parameters are removed.
 -- - The rows of the w parameters are stored. w_kind is twice the number of the table, and 1 more for a row that must be new.
+-- - The v parameters are the vectors of those rows that have one.
 -- - The s parameters are the state of the first thread; s_pk is empty if there is none.
 -- - The rows of the ranges of the r parameters are read after the change, and returned as graph_read does.
 --
@@ -182,16 +219,18 @@ CREATE FUNCTION graph_apply(
 	t_pk bytea[], t_rev bigint[], t_data bytea[], t_graph bytea[], t_title bytea[], t_version bigint[], t_status bigint[],
 	t_created bigint[], t_updated bigint[], t_wake bigint[], d_table int[], d_from bytea[], d_to bytea[],
 	w_kind int[], w_pk bytea[], w_data bytea[], s_pk bytea, s_version bigint, s_seq bigint, s_json text,
-	r_kind int[], r_from bytea[], r_to bytea[], r_limit int[], p_raises boolean)
+	r_kind int[], r_from bytea[], r_to bytea[], r_limit int[], i_pk bytea[], i_rev bigint[], i_data bytea[],
+	v_pk bytea[], v_name bytea[], v_vec text[], p_raises boolean)
 RETURNS TABLE (o_range int, o_pk bytea, o_rev bigint, o_data bytea)
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	next_rev bigint := 0;
 BEGIN
-	IF cardinality(t_pk) > 1 AND NOT p_raises THEN
+	IF cardinality(t_pk) + cardinality(i_pk) > 1 AND NOT p_raises THEN
 		BEGIN
 			RETURN QUERY SELECT * FROM graph_apply(t_pk, t_rev, t_data, t_graph, t_title, t_version, t_status, t_created, t_updated,
-				t_wake, d_table, d_from, d_to, w_kind, w_pk, w_data, s_pk, s_version, s_seq, s_json, r_kind, r_from, r_to, r_limit, true);
+				t_wake, d_table, d_from, d_to, w_kind, w_pk, w_data, s_pk, s_version, s_seq, s_json, r_kind, r_from, r_to, r_limit,
+				i_pk, i_rev, i_data, v_pk, v_name, v_vec, true);
 		EXCEPTION WHEN unique_violation OR lock_not_available THEN -- nothing is stored
 		END;
 		RETURN;
@@ -222,6 +261,26 @@ BEGIN
 			RETURN;
 		END IF;
 	END LOOP;
+	FOR i IN 1 .. cardinality(i_pk) LOOP
+		next_rev := GREATEST(next_rev, i_rev[i] + 1);
+		IF i_rev[i] = 0 THEN
+			next_rev := GREATEST(next_rev, (extract(epoch from clock_timestamp()) * 1000000)::bigint * 1000);
+		END IF;
+	END LOOP;
+	FOR i IN 1 .. cardinality(i_pk) LOOP
+		IF i_data[i] = '' THEN
+			PERFORM 1 FROM graph_item h WHERE h.pk = i_pk[i] AND h.rev = i_rev[i] FOR UPDATE;
+		ELSIF i_rev[i] = 0 THEN
+			INSERT INTO graph_item (pk, rev, data) VALUES (i_pk[i], next_rev, i_data[i]) ON CONFLICT DO NOTHING;
+		ELSE
+			UPDATE graph_item h SET rev = next_rev, data = i_data[i] WHERE h.pk = i_pk[i] AND h.rev = i_rev[i];
+		END IF;
+		IF NOT FOUND AND p_raises THEN
+			RAISE unique_violation;
+		ELSIF NOT FOUND THEN
+			RETURN;
+		END IF;
+	END LOOP;
 	FOR i IN 1 .. cardinality(d_table) LOOP
 		CASE d_table[i]
 		WHEN 0 THEN
@@ -240,6 +299,13 @@ BEGIN
 			DELETE FROM graph_index h WHERE h.pk >= d_from[i] AND h.pk < d_to[i];
 		WHEN 7 THEN
 			DELETE FROM graph_state h WHERE h.pk >= d_from[i] AND h.pk < d_to[i];
+		WHEN 8 THEN
+			DELETE FROM graph_item h WHERE h.pk >= d_from[i] AND h.pk < d_to[i];
+		WHEN 9 THEN
+			DELETE FROM graph_entry h WHERE h.pk >= d_from[i] AND h.pk < d_to[i];
+			IF d_from[i] < 'o' AND d_to[i] > 'n' THEN -- the keys of rows that have vectors begin with n
+				DELETE FROM graph_vector h WHERE h.pk >= d_from[i] AND h.pk < d_to[i];
+			END IF;
 		END CASE;
 	END LOOP;
 	FOR i IN 1 .. cardinality(w_kind) LOOP
@@ -264,9 +330,17 @@ BEGIN
 			INSERT INTO graph_version (pk, data) VALUES (w_pk[i], w_data[i]) ON CONFLICT (pk) DO UPDATE SET data = excluded.data;
 		WHEN 11 THEN
 			INSERT INTO graph_version (pk, data) VALUES (w_pk[i], w_data[i]);
+		WHEN 18 THEN
+			INSERT INTO graph_entry (pk, data) VALUES (w_pk[i], w_data[i]) ON CONFLICT (pk) DO UPDATE SET data = excluded.data;
+		WHEN 19 THEN
+			INSERT INTO graph_entry (pk, data) VALUES (w_pk[i], w_data[i]);
 		ELSE -- of graph_index; the thread that the row is about is locked
 			INSERT INTO graph_index (pk) SELECT w_pk[i] WHERE NOT EXISTS (SELECT 1 FROM graph_index h WHERE h.pk = w_pk[i]);
 		END CASE;
+	END LOOP;
+	FOR i IN 1 .. cardinality(v_pk) LOOP
+		INSERT INTO graph_vector (pk, name, vec) VALUES (v_pk[i], v_name[i], v_vec[i]::real[])
+		ON CONFLICT (pk) DO UPDATE SET name = excluded.name, vec = excluded.vec;
 	END LOOP;
 	IF s_pk <> '' THEN
 		INSERT INTO graph_state (pk, thread, version, seq, state_json) VALUES (s_pk, t_pk[1], s_version, s_seq, s_json::jsonb)
