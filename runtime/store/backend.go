@@ -57,9 +57,9 @@ type Backend interface {
 	// q.Limit items only if fewer match.
 	SearchText(ctx context.Context, q TextQuery) ([]Hit, error)
 
-	// Sweep removes expired items, and uses of Once that are older than OnceFor: at most limit of
-	// each. It returns the number of removed items. A result of limit means that there may be
-	// more.
+	// Sweep removes at most limit expired items, and uses of Once that are older than OnceFor. It
+	// returns the number of removed items. If that is limit, items and uses may be left; else none
+	// is.
 	Sweep(ctx context.Context, limit int) (int, error)
 
 	// Close frees the resources of the backend. It waits for calls in progress.
