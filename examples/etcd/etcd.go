@@ -53,12 +53,11 @@ func (s *Store) key(t rows.Table, key []byte) string {
 	return s.prefix + string(rune('a'+t)) + string(key)
 }
 
-// gets returns the operations that read ranges.
-func (s *Store) gets(ranges []rows.Range) []clientv3.Op {
+// gets returns the operations that read ranges at a revision of all keys; 0 is the newest.
+func (s *Store) gets(ranges []rows.Range, rev int64) []clientv3.Op {
 	ops := make([]clientv3.Op, len(ranges))
 	for i := range ranges {
-		r := &ranges[i]
-		var opts []clientv3.OpOption
+		r, opts := &ranges[i], []clientv3.OpOption{clientv3.WithRev(rev)}
 		if r.To != nil {
 			opts = append(opts, clientv3.WithRange(s.key(r.Table, r.To)), clientv3.WithLimit(int64(r.Limit)))
 		}
@@ -83,11 +82,48 @@ func (s *Store) rows(res *clientv3.TxnResponse, n int) [][]rows.Row {
 
 // Read returns the rows of ranges: a transaction without writes sees one revision of all keys.
 func (s *Store) Read(ctx context.Context, ranges ...rows.Range) ([][]rows.Row, time.Time, error) {
-	res, err := s.client.Txn(ctx).Then(s.gets(ranges)...).Commit()
+	res, err := s.client.Txn(ctx).Then(s.gets(ranges, 0)...).Commit()
 	if err != nil {
 		return nil, time.Time{}, failed(err, 0)
 	}
-	return s.rows(res, len(ranges)), time.Now(), nil
+	all := s.rows(res, len(ranges))
+	for i := range ranges {
+		if ranges[i].Items == 0 {
+			continue
+		}
+		if all[i], err = s.items(ctx, ranges[i], all[i], res.Header.Revision); err != nil {
+			return nil, time.Time{}, failed(err, 0)
+		}
+	}
+	return all, time.Now(), nil
+}
+
+// items returns the items that the rows of a range name, at the same revision. The rows named are
+// the first ones of the range.
+func (s *Store) items(ctx context.Context, r rows.Range, named []rows.Row, rev int64) (items []rows.Row, err error) {
+	for len(named) > 0 {
+		points := make([]rows.Range, len(named))
+		for i := range named {
+			points[i].Key = rows.Key{Table: rows.Items, Bytes: named[i].Key[r.Items:]}
+		}
+		res, err := s.client.Txn(ctx).Then(s.gets(points, rev)...).Commit()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, slices.Concat(s.rows(res, len(named))...)...)
+		if r.Limit == 0 || len(named) < r.Limit || len(items) >= r.Limit {
+			break
+		}
+		r.Bytes = append(named[len(named)-1].Key, 0) // items do not exist, so more rows are needed
+		if res, err = s.client.Txn(ctx).Then(s.gets([]rows.Range{r}, rev)...).Commit(); err != nil {
+			return nil, err
+		}
+		named = s.rows(res, 1)[0]
+	}
+	if r.Limit > 0 {
+		items = items[:min(r.Limit, len(items))]
+	}
+	return items, nil
 }
 
 // Apply stores c in one transaction, whose conditions are the checks of c. etcd has one writer.
@@ -108,7 +144,7 @@ func (s *Store) Apply(ctx context.Context, c *rows.Change) (rev uint64, read [][
 		ops = append(ops, clientv3.OpPut(key, string(p.Value)))
 		largest = max(largest, len(p.Value))
 	}
-	res, err := s.client.Txn(ctx).If(conditions...).Then(append(ops, s.gets(c.Reads)...)...).Commit()
+	res, err := s.client.Txn(ctx).If(conditions...).Then(append(ops, s.gets(c.Reads, 0)...)...).Commit()
 	switch {
 	case err != nil:
 		return 0, nil, failed(err, largest)

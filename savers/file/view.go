@@ -159,6 +159,14 @@ func (v *view) find(ranges []rows.Range) [][]found {
 			return len(all[i]) != r.Limit
 		}
 		switch table := v.tables[r.Table]; {
+		case r.Items > 0:
+			table.Ascend(from, func(key string, _ place) bool {
+				if key >= to {
+					return false
+				}
+				p, found := v.tables[rows.Items].Get(key[r.Items:])
+				return !found || take(key[r.Items:], p)
+			})
 		case r.To == nil:
 			if p, ok := table.Get(from); ok {
 				take(from, p)

@@ -274,6 +274,7 @@ var syntax = sqlsaver.Syntax{
 	Lock:   " FOR UPDATE",
 	Skip:   " FOR UPDATE SKIP LOCKED",
 	NoWait: " FOR UPDATE NOWAIT",
+	Join:   "STRAIGHT_JOIN",
 	Now:    "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
 	Parens: true,
 }

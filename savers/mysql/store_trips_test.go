@@ -74,6 +74,20 @@ func TestStoreRoundTrips(t *testing.T) {
 			t.Errorf("a put with %d words takes %d round trips, want %d", n, got, want)
 		}
 	}
+	indexed := store.Op{
+		Kind: store.OpPut, Namespace: store.Namespace{"n"}, Key: "indexed", Index: []store.Entry{{Index: "i", Value: []byte("7")}},
+	}
+	if _, err := b.Do(t.Context(), []store.Op{indexed}); err != nil {
+		t.Fatal(err)
+	}
+	one := []store.Condition{{Index: "i", Ranges: []store.Range{{From: []byte("7"), To: []byte("7\x00")}}}}
+	for name, where := range map[string][]store.Condition{"a page": nil, "a filter by one value": one} {
+		before := proxy.RoundTrips()
+		found, err := b.Find(t.Context(), store.Query{Where: where, Limit: 10})
+		if trips := proxy.RoundTrips() - before; err != nil || len(found) == 0 || trips != 1 {
+			t.Errorf("%s: got %d items, %v, %d round trips; want 1", name, len(found), err, trips)
+		}
+	}
 	trips(store.OpGet, 1)
 	if got := trips(store.OpGet, 1); got != 1 {
 		t.Errorf("one get takes %d round trips, want 1", got)

@@ -13,7 +13,7 @@ var syntax = sqlsaver.Syntax{Calls: &sqlsaver.Calls{Read: readRows, Apply: apply
 
 // The statements.
 const (
-	readText   = "SELECT * FROM graph_read($1::int[], $2::bytea[], $3::bytea[], $4::int[])"
+	readText   = "SELECT * FROM graph_read($1::int[], $2::bytea[], $3::bytea[], $4::int[], $5::int[])"
 	lockText   = "SELECT * FROM graph_lock($1::int[], $2::bytea[], $3::bytea[], $4::int[])"
 	commitText = "SELECT 0, ''::bytea, 0::bigint, ''::bytea FROM graph_commit($1::bytea, $2::bigint, $3::int, $4::bytea, $5::bytea) stored WHERE stored"
 	applyText  = "SELECT * FROM graph_apply(" + applyArgs + "false)"
@@ -47,7 +47,11 @@ func readRows(lock bool, ranges []rows.Range) (text string, args []any) {
 	if lock {
 		return lockText, rangeArgs(ranges)
 	}
-	return readText, rangeArgs(ranges)
+	items := make([]int32, len(ranges))
+	for i := range ranges {
+		items[i] = int32(ranges[i].Items)
+	}
+	return readText, append(rangeArgs(ranges), items)
 }
 
 // rangeArgs returns ranges as arguments: kinds, keys from and to, and limits.
@@ -57,6 +61,9 @@ func rangeArgs(ranges []rows.Range) []any {
 	for i := range ranges {
 		r := &ranges[i]
 		kinds[i], limits[i] = kind(r.Table, r.Reverse), int32(r.Limit)
+		if r.Items > 0 {
+			kinds[i] = 2 * int32(rows.Tables)
+		}
 		from[i], to[i] = bounds(r)
 	}
 	return []any{kinds, from, to, limits}

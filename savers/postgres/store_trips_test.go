@@ -63,6 +63,21 @@ func TestStoreRoundTrips(t *testing.T) {
 	if _, err := b.Do(t.Context(), ops(store.OpPut, 50)); err != nil {
 		t.Fatal(err)
 	}
+	one := []store.Condition{{Index: "i", Ranges: []store.Range{{From: []byte("7"), To: []byte("7\x00")}}}}
+	for name, where := range map[string][]store.Condition{"a page": nil, "a filter by one value": one} {
+		find := func() int {
+			before := proxy.RoundTrips()
+			found, err := b.Find(t.Context(), store.Query{Where: where, Limit: 10})
+			if err != nil || len(found) == 0 {
+				t.Fatalf("%s: got %d items, %v", name, len(found), err)
+			}
+			return proxy.RoundTrips() - before
+		}
+		find() // reads descriptions
+		if got := find(); got != 1 {
+			t.Errorf("%s: got %d round trips, want 1", name, got)
+		}
+	}
 	q := store.TextQuery{Index: "text", Words: []string{"word", "other", "words"}}
 	q.Limit = 10
 	for i, want := range []int{0, 3} { // the second time, the connection has read the descriptions

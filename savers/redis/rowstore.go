@@ -163,15 +163,18 @@ func (s *rowStore) reads(r *request, ranges []rows.Range) {
 	r.add(len(ranges))
 	for i := range ranges {
 		q := &ranges[i]
-		limit, reverse := -1, 0
+		limit, how := -1, 0
 		if q.Limit > 0 {
 			limit = q.Limit
 		}
-		if q.Reverse {
-			reverse = 1
+		switch {
+		case q.Reverse:
+			how = 1
+		case q.Items > 0:
+			how = 1 + len(appendKey(nil, q.Table, q.Bytes[:q.Items]))
 		}
 		b := boundsOf(q)
-		r.add(r.key(s.keyOf(&q.Key)), b.from, b.to, limit, reverse)
+		r.add(r.key(s.keyOf(&q.Key)), b.from, b.to, limit, how)
 	}
 }
 

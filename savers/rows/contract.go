@@ -170,6 +170,13 @@ type Range struct {
 	To      []byte
 	Limit   int  // the maximum number of rows, the first of the order; 0 is all
 	Reverse bool // in descending order
+
+	// Items is not 0 if a range of Entries selects the items that its rows name, in place of these
+	// rows. The key of the item is the end of a key of the range, from byte Items on. The keys of
+	// the range have equal bytes before it. The items have the order of the rows that name them.
+	// A row whose item does not exist selects nothing, and does not count for Limit. Such a Range
+	// has To, is not Reverse, and is only in a Read.
+	Items int
 }
 
 // Check demands that the row of a thread has a revision; 0 demands that it has no row.

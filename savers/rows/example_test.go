@@ -46,8 +46,15 @@ func (m *Map) read(ranges []rows.Range) [][]rows.Row {
 			slices.Reverse(keys)
 		}
 		for _, key := range keys {
-			if selects(r, []byte(key)) && (r.Limit == 0 || len(all[i]) < r.Limit) {
-				all[i] = append(all[i], m.rows[r.Table][key])
+			if !selects(r, []byte(key)) || r.Limit > 0 && len(all[i]) == r.Limit {
+				continue
+			}
+			row, found := m.rows[r.Table][key]
+			if r.Items > 0 {
+				row, found = m.rows[rows.Items][key[r.Items:]]
+			}
+			if found {
+				all[i] = append(all[i], row)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ const (
 	rowOfIndex = 's' // Items: name of a vector index; its model and dimensions
 
 	rowOfValue  = 'v' // place; a large value
-	rowOfEntry  = 'e' // form, place; an index entry
+	rowOfEntry  = 'e' // form, the key of the row of the item; an index entry
 	rowOfWord   = 'w' // form, place; how often the item has a word, and how many words it has
 	rowOfWords  = 't' // place; all words, to find the rows of them
 	rowOfVector = 'n' // place as parts, number; the vector of a text
@@ -33,6 +33,10 @@ const (
 func itemKey(kind byte, parts ...[]byte) Key {
 	return Key{Table: Items, Bytes: append([]byte{kind}, slices.Concat(parts...)...)}
 }
+
+// indexKey returns the key of the index entry that an item at a place has. Without a place, it is
+// what the keys of the entries with the form begin with.
+func indexKey(form, place []byte) Key { return entryKey(rowOfEntry, form, []byte{rowOfItem}, place) }
 
 // entryKey returns a key of Entries.
 func entryKey(kind byte, parts ...[]byte) Key {

@@ -80,13 +80,16 @@ func (f *finding) run(ctx context.Context) error {
 		case len(c.Ranges) == 0:
 			return nil // no value is in no range
 		case len(c.Ranges) == 1 && exactly(c.Ranges[0]):
-			streams = append(streams, entryKey(rowOfEntry, form(c.Index, c.Ranges[0].From)))
+			streams = append(streams, indexKey(form(c.Index, c.Ranges[0].From), nil))
 		default:
 			others = append(others, c)
 		}
 	}
-	if len(f.q.Where) == 0 {
-		return f.scan(ctx)
+	switch {
+	case len(f.q.Where) == 0:
+		return f.scan(ctx, itemKey(rowOfItem))
+	case len(f.q.Where) == 1 && len(streams) == 1:
+		return f.scan(ctx, streams[0])
 	}
 	for n := fewItems; !f.ended && bytes.Compare(f.first, f.end) < 0; n = min(2*n, mostItems) {
 		if err := f.step(ctx, streams, others, n); err != nil {
@@ -112,11 +115,15 @@ func exactly(r store.Range) bool {
 	return len(r.To) == len(r.From)+1 && r.To[len(r.From)] == 0 && bytes.HasPrefix(r.To, r.From)
 }
 
-// scan visits all items of the namespaces. Each Read returns twice as many rows as the one before,
-// because the items of many may be gone.
-func (f *finding) scan(ctx context.Context) error {
+// scan visits the items of the namespaces whose rows, or entries, have keys that begin with k.
+// Each Read returns twice as many rows as the one before, because the items of many may be gone.
+func (f *finding) scan(ctx context.Context, k Key) error {
 	for n := min(f.q.Limit, mostItems); ; n = min(2*n, mostItems) {
-		rows, now, err := f.s.read(ctx, f.within(itemKey(rowOfItem), n))
+		r := f.within(k, n)
+		if k.Table == Entries {
+			r.Items = len(k.Bytes) - 1 // they end with the first byte of the key of an item
+		}
+		rows, now, err := f.s.read(ctx, r)
 		if err == nil {
 			err = f.emit(ctx, rows[0], now.UnixMicro())
 		}
@@ -290,7 +297,7 @@ func entriesOf(index string, r store.Range, limit int) Range {
 func (f *finding) whole(ctx context.Context, entries []Row) error {
 	var places [][]byte
 	for i := range entries {
-		if place := afterPart(entries[i].Key, 2); bytes.Compare(place, f.first) >= 0 && bytes.Compare(place, f.end) < 0 {
+		if place := afterPart(entries[i].Key, 2)[1:]; bytes.Compare(place, f.first) >= 0 && bytes.Compare(place, f.end) < 0 {
 			places = append(places, place)
 		}
 	}

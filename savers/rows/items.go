@@ -527,13 +527,12 @@ func (b *itemBatch) saveEntries(s *slot) {
 	}
 	for _, e := range s.stored.index {
 		if !among(e, s.item.index) {
-			b.remove(entryKey(rowOfEntry, form(e.Index, e.Value), s.place))
+			b.remove(indexKey(form(e.Index, e.Value), s.place))
 		}
 	}
 	for _, e := range s.item.index {
 		if !among(e, s.stored.index) {
-			at := entryKey(rowOfEntry, form(e.Index, e.Value), s.place)
-			b.put(at, present)
+			b.put(indexKey(form(e.Index, e.Value), s.place), present)
 		}
 	}
 }

@@ -126,6 +126,7 @@ var syntax = sqlsaver.Syntax{
 	Upsert: " ON CONFLICT (pk) DO UPDATE SET ",
 	Take:   "%[1]s = excluded.%[1]s",
 	Ignore: " ON CONFLICT DO NOTHING",
+	Join:   "CROSS JOIN",
 }
 
 // Schema returns the statements that make the tables. It has one file for each version of the

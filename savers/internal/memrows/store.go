@@ -51,6 +51,14 @@ func (s *Store) read(ranges []rows.Range) [][]rows.Row {
 			return len(all[i]) != r.Limit
 		}
 		switch {
+		case r.Items > 0:
+			table.Ascend(from, func(row rows.Row) bool {
+				if bytes.Compare(row.Key, r.To) >= 0 {
+					return false
+				}
+				item, found := s.tables[rows.Items].Get(rows.Row{Key: row.Key[r.Items:]})
+				return !found || take(item)
+			})
 		case r.To == nil:
 			if row, found := table.Get(from); found {
 				take(row)

@@ -66,6 +66,7 @@ type Syntax struct {
 	Lock   string             // what follows one that locks them to change them
 	Skip   string             // what follows one that does so, and leaves out rows that others have locked
 	NoWait string             // what follows one that does so, and fails if others have locked one
+	Join   string             // a JOIN that reads the rows of its left table first, in their order
 	Bytes  string             // fmt of bound bytes in the list of a SELECT; "" is the bound value
 	Now    string             // the time of the server, in microseconds; "" if it is that of the process
 	Parens bool               // a part of a UNION ALL that has an order is in parentheses
@@ -132,6 +133,8 @@ func (r *RowStore) statement(ranges []rows.Range, all []part) (text string, args
 		first := &ranges[p.first]
 		kind := byte('=')
 		switch {
+		case first.Items > 0:
+			kind = 'i'
 		case isLast(first):
 			kind = 'l'
 		case first.To != nil && first.Reverse:
@@ -143,6 +146,9 @@ func (r *RowStore) statement(ranges []rows.Range, all []part) (text string, args
 		shape = append(shape, byte(first.Table), kind, byte(n), byte(bits.Len(uint(size(first.Limit)))))
 		for i := range n {
 			q := &ranges[p.first+min(i, p.n-1)]
+			if kind == 'i' {
+				args = append(args, int64(q.Items+1)) // SQL counts from 1
+			}
 			args = append(args, q.Bytes)
 			switch {
 			case kind == '=':
@@ -161,9 +167,6 @@ func (y *Syntax) read(shape []byte) string {
 	var b strings.Builder
 	place, derived := 0, 0
 	next := func() string { place++; return y.Place(place) }
-	if y.Now != "" {
-		b.WriteString("SELECT -1, NULL, " + y.Now + ", NULL")
-	}
 	for i := 0; i < len(shape); i += 4 {
 		t, kind, n := rows.Table(shape[i]), shape[i+1], int(shape[i+2])
 		limit := "" // a literal, because SQLite compiles a statement again if a bound limit changes
@@ -177,9 +180,13 @@ func (y *Syntax) read(shape []byte) string {
 		case rows.Threads, rows.Items:
 			columns = "pk, rev, data"
 		case rows.Index:
-			columns = "pk, 0, NULL"
+			columns = "pk, 0, x''"
 		}
 		from := fmt.Sprintf("SELECT %d, %s FROM %s WHERE pk ", i/4, columns, tableName(t))
+		if kind == 'i' {
+			from = fmt.Sprintf("SELECT %d, h.pk, h.rev, h.data FROM %s AS e %s %s AS h ON h.pk = SUBSTR(e.pk, %s) WHERE e.pk ",
+				i/4, tableName(t), y.Join, tableName(rows.Items), next())
+		}
 		for j := range n {
 			if kind == '=' && j > 0 {
 				break
@@ -199,16 +206,25 @@ func (y *Syntax) read(shape []byte) string {
 				b.WriteString(one)
 				continue
 			}
-			order := " ORDER BY pk"
-			if kind != 'u' {
-				order += " DESC"
+			pk, order := "pk", ""
+			switch kind {
+			case 'i':
+				pk = "e.pk"
+			case 'd', 'l':
+				order = " DESC"
 			}
-			ordered := fmt.Sprintf("(%s>= %s AND pk < %s%s%s)", from, next(), next(), order, limit)
+			ordered := fmt.Sprintf("(%s>= %s AND %s < %s ORDER BY %s%s%s)", from, next(), pk, next(), pk, order, limit)
 			if derived++; !y.Parens {
 				ordered = fmt.Sprintf("SELECT * FROM %s AS t%d", ordered, derived)
 			}
 			b.WriteString(ordered)
 		}
+	}
+	if y.Now != "" { // last: MariaDB takes longer if the columns of the first part are no columns of a table
+		if b.Len() > 0 {
+			b.WriteString("\nUNION ALL ")
+		}
+		b.WriteString("SELECT -1, x'', " + y.Now + ", x''")
 	}
 	return b.String()
 }

@@ -95,8 +95,9 @@ CREATE INDEX graph_state_thread ON graph_state (thread, version);
 -- of the same form. o_range is the number of what the row belongs to, from 1; the row of 0 is about the whole call.
 
 -- graph_read reads ranges in one view: of each, up to p_limit rows with p_from <= pk < p_to; 0 is all. p_kind is twice
--- the number of the table, and 1 more for descending order. The row of 0 has the server's time in o_rev.
-CREATE FUNCTION graph_read(p_kind int[], p_from bytea[], p_to bytea[], p_limit int[])
+-- the number of the table, and 1 more for descending order; 20 reads the items whose keys are the ends of keys of
+-- graph_entry, after p_items bytes. The row of 0 has the server's time in o_rev.
+CREATE FUNCTION graph_read(p_kind int[], p_from bytea[], p_to bytea[], p_limit int[], p_items int[])
 RETURNS TABLE (o_range int, o_pk bytea, o_rev bigint, o_data bytea)
 LANGUAGE plpgsql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
@@ -159,6 +160,10 @@ BEGIN
 		WHEN 19 THEN
 			RETURN QUERY SELECT i, h.pk, 0::bigint, h.data FROM graph_entry h
 			WHERE h.pk >= p_from[i] AND h.pk < p_to[i] ORDER BY h.pk DESC LIMIT NULLIF(p_limit[i], 0);
+		WHEN 20 THEN -- the LIMIT of one row keeps the plan from reading all items
+			RETURN QUERY SELECT i, h.pk, h.rev, h.data FROM graph_entry e
+			CROSS JOIN LATERAL (SELECT * FROM graph_item t WHERE t.pk = substr(e.pk, p_items[i] + 1) LIMIT 1) h
+			WHERE e.pk >= p_from[i] AND e.pk < p_to[i] ORDER BY e.pk LIMIT NULLIF(p_limit[i], 0);
 		END CASE;
 	END LOOP;
 END $$;
@@ -173,7 +178,7 @@ BEGIN
 			PERFORM 1 FROM graph_thread h WHERE h.pk = p_from[i] FOR UPDATE;
 		END IF;
 	END LOOP;
-	RETURN QUERY SELECT r.o_range, r.o_pk, r.o_rev, r.o_data FROM graph_read(p_kind, p_from, p_to, p_limit) r;
+	RETURN QUERY SELECT r.o_range, r.o_pk, r.o_rev, r.o_data FROM graph_read(p_kind, p_from, p_to, p_limit, '{}') r;
 END $$;
 
 -- graph_commit stores a row that must be new if a thread has a revision, and returns true; else it returns false. p_table is
@@ -350,7 +355,7 @@ BEGIN
 	o_rev := next_rev;
 	RETURN NEXT;
 	IF cardinality(r_kind) > 0 THEN
-		RETURN QUERY SELECT r.o_range, r.o_pk, r.o_rev, r.o_data FROM graph_read(r_kind, r_from, r_to, r_limit) r WHERE r.o_range > 0;
+		RETURN QUERY SELECT r.o_range, r.o_pk, r.o_rev, r.o_data FROM graph_read(r_kind, r_from, r_to, r_limit, '{}') r WHERE r.o_range > 0;
 	END IF;
 END $$;
 

@@ -76,6 +76,7 @@ var cases = []struct {
 	{"a check holds until its change is stored", testSkew},
 	{"a joint change is whole, and waits for no lock of a thread", testJoint},
 	{"items", testItems},
+	{"items that entries name", testNamed},
 	{"large values", testLarge},
 	{"an ended context", testEnded},
 	{"the clock does not go back, and has microseconds", testClock},
@@ -664,6 +665,57 @@ func testItems(s place) {
 	}
 	if got := s.read(point(key(rows.Threads, "i/a", "")))[0]; len(got) != 1 || string(got[0].Value) != "created" {
 		s.Errorf("the row of the thread with the key of an item: got %q", texts([][]rows.Row{got}))
+	}
+}
+
+// testNamed reads the items that rows of Entries name. Some of these items do not exist.
+func testNamed(s place) {
+	item := func(end string) rows.Key { return rows.Key{Table: rows.Items, Bytes: []byte("i/\x00" + end)} }
+	entry := func(before, end string) rows.Key {
+		return rows.Key{Table: rows.Entries, Bytes: slices.Concat([]byte(before), item(end).Bytes)}
+	}
+	const form = "e\x00\x01"
+	var c rows.Change
+	var exist, missing []string
+	for i, end := range ends {
+		c.Puts = append(c.Puts, row(entry(form, end), "x"), row(entry("e\x00", end), "x"), row(entry("e\x00\x02", end), "x"))
+		if i%3 == 1 {
+			missing = append(missing, end)
+			continue
+		}
+		c.Checks = append(c.Checks, rows.Check{Table: rows.Items, Thread: string(item(end).Bytes)})
+		c.Puts = append(c.Puts, row(item(end), "item "+end))
+		exist = append(exist, string(item(end).Bytes))
+	}
+	rev, _ := s.apply(c)
+	named := func(first, end string, limit int) rows.Range {
+		r := between(rows.Entries, "", form+first, form+end)
+		r.Items, r.Limit = len(form), limit
+		return r
+	}
+	last := string(item("\xff\xff\xff").Bytes)
+	ranges, wants := []rows.Range{named("", last, 0), named("x", "y", 0), named(exist[5], exist[5], 0)}, [][]string{exist, nil, nil}
+	for limit := 1; limit <= len(exist)+1; limit++ {
+		ranges, wants = append(ranges, named("", last, limit)), append(wants, exist[:min(limit, len(exist))])
+	}
+	for i := range exist {
+		ranges, wants = append(ranges, named(exist[i], last, 3)), append(wants, exist[i:min(i+3, len(exist))])
+		ranges, wants = append(ranges, named(exist[i]+"\x00", exist[len(exist)-1], 0)), append(wants, exist[min(i+1, len(exist)-1):len(exist)-1])
+	}
+	for i := range ranges {
+		s.want(rangeText(&ranges[i]), s.read(ranges[i])[0], wants[i]...)
+	}
+	for i, got := range s.read(ranges...) {
+		s.want("in a read of several ranges: "+rangeText(&ranges[i]), got, wants[i]...)
+		for j := range got {
+			if want := "item " + string(got[j].Key[len(item("").Bytes):]); got[j].Rev != rev || string(got[j].Value) != want {
+				s.Errorf("got the item %+v, want the revision %d and the value %q", got[j], rev, want)
+			}
+		}
+	}
+	got := s.read(point(item(missing[0])), between(rows.Entries, "", form, "e\x00\x02"), named("", last, 1))
+	if len(got[0]) > 0 || len(got[1]) != len(ends) || len(got[2]) != 1 {
+		s.Errorf("a missing item, all entries and the first item: got %d, %d and %d rows", len(got[0]), len(got[1]), len(got[2]))
 	}
 }
 
