@@ -13,6 +13,8 @@ import (
 
 	"github.com/graphgen-go/graphgen/examples/etcd"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/store"
+	"github.com/graphgen-go/graphgen/runtime/store/storetest"
 	"github.com/graphgen-go/graphgen/savers/rows"
 	"github.com/graphgen-go/graphgen/savers/rows/rowstest"
 	"github.com/graphgen-go/graphgen/savers/savertest"
@@ -97,6 +99,26 @@ func TestSaver(t *testing.T) {
 				return n
 			},
 		}
+	})
+}
+
+// ofSaver is a store that closes its saver.
+type ofSaver struct {
+	store.Backend
+	saver *rows.Saver
+}
+
+func (s ofSaver) Close() error { return s.saver.Close() }
+
+func TestStoreOfItems(t *testing.T) {
+	p := places{client: start(t, raised)}
+	storetest.Run(t, func(tb testing.TB) storetest.Storage {
+		tb.Helper()
+		rowStore := p.open(tb)
+		return storetest.Storage{Shared: true, Open: func() (store.Backend, error) {
+			saver := rows.New("etcd", rowStore, rows.Options{})
+			return ofSaver{saver.Store(), saver}, nil
+		}}
 	})
 }
 

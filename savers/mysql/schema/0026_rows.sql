@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS graph_index (
 	pk VARBINARY(2648) NOT NULL PRIMARY KEY
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- The items of the store, without their values.
+-- The items of the store, with their values if these are small.
 CREATE TABLE IF NOT EXISTS graph_item (
 	pk   VARBINARY(2648) NOT NULL PRIMARY KEY,
 	rev  BIGINT NOT NULL,

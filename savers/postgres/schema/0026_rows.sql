@@ -56,7 +56,7 @@ CREATE TABLE graph_index (
 	pk BYTEA NOT NULL PRIMARY KEY
 );
 
--- The items of the store, without their values.
+-- The items of the store, with their values if these are small.
 CREATE TABLE graph_item (
 	pk   BYTEA NOT NULL PRIMARY KEY,
 	rev  BIGINT NOT NULL,

@@ -56,7 +56,7 @@ CREATE TABLE graph_index (
 	pk BLOB NOT NULL PRIMARY KEY
 ) WITHOUT ROWID;
 
--- The items of the store, without their values.
+-- The items of the store, with their values if these are small.
 CREATE TABLE graph_item (
 	pk   BLOB NOT NULL PRIMARY KEY,
 	rev  INTEGER NOT NULL,
