@@ -10,9 +10,8 @@ import (
 )
 
 // Store opens the store for a URL: typed memory across threads, for package store. The URLs and
-// their settings are those of Saver. A store and a saver may use the same database or
-// folder. The caller must close the store. ctx applies only to the
-// opening.
+// their settings are those of Saver. A store and a saver may use the same database or folder. The
+// caller must close the store. ctx applies only to the opening.
 func Store(ctx context.Context, rawURL string) (store.Backend, error) {
 	s, err := parse(rawURL)
 	if err != nil {
