@@ -315,6 +315,9 @@ func (t thread) contend(ctx context.Context, o runOptions, options string, open 
 				return fmt.Errorf("%w, or pass %s", err, options)
 			}
 		case errors.Is(err, checkpoint.ErrConflict) && o.ifHead.IsZero():
+			if overtaken(err) {
+				return err // the opening is stored, perhaps with an input
+			}
 			if !o.wait && try >= openings || o.due.deleted(err) {
 				return err
 			}
@@ -328,6 +331,13 @@ func (t thread) contend(ctx context.Context, o runOptions, options string, open 
 		}
 		pause = min(2*pause, 500*time.Millisecond)
 	}
+}
+
+// overtaken reports whether another run has taken the thread after the opening was stored. See
+// checkpoint.Saver.Append.
+func overtaken(err error) bool {
+	var conflict *checkpoint.ConflictError
+	return errors.As(err, &conflict) && conflict.Reason == "fence"
 }
 
 // passing reports whether a saver failed for a reason that may be gone at the next call.
