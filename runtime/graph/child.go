@@ -89,7 +89,7 @@ func Child[S, U any](ctx context.Context, g *Graph[S, U], id string, in U, opts 
 	if err != nil {
 		return state, err
 	}
-	err = c.ended(a, end)
+	err = c.readEnd(a, end)
 	return a.shown, err
 }
 
@@ -115,7 +115,7 @@ func Children[S, U any](
 	}
 	waiting := 0
 	a, set := newAdapter(g), setting(opts, ChildOption.child)
-	children, ends := make([]thread, len(inputs)), make([][]byte, len(inputs))
+	children, ends := make([]threadCore, len(inputs)), make([][]byte, len(inputs))
 	for i := range inputs {
 		a.input = &inputs[i].Input
 		children[i], ends[i], err = childOf(ctx, &g.core, inputs[i].ID, a, set)
@@ -134,7 +134,7 @@ func Children[S, U any](
 	var errs []error
 	for i := range children {
 		a := newAdapter(g)
-		if err := children[i].ended(a, ends[i]); err != nil {
+		if err := children[i].readEnd(a, ends[i]); err != nil {
 			errs = append(errs, err)
 		}
 		states[i] = a.shown
@@ -144,12 +144,12 @@ func Children[S, U any](
 
 // childOf returns the thread of a child, and the stored signal that reports its end. It begins the
 // child first, with the input of s, if the task has not.
-func childOf(ctx context.Context, g *core, id string, s typedState, set func(*runOptions)) (c thread, end []byte, err error) {
+func childOf(ctx context.Context, g *core, id string, s typedState, set func(*runOptions)) (c threadCore, end []byte, err error) {
 	caller := CurrentTask(ctx).Key
 	if id == "" {
 		id = "child-" + hashOf(caller, g.name)
 	}
-	c = thread{g: g, id: id}
+	c = threadCore{g: g, id: id}
 	o, err := c.calling(set)
 	if err != nil {
 		return c, nil, err
@@ -163,8 +163,8 @@ func childOf(ctx context.Context, g *core, id string, s typedState, set func(*ru
 	return c, end, err
 }
 
-// ended makes s show the state of a child whose end a stored signal reports.
-func (t thread) ended(s typedState, b []byte) error {
+// readEnd makes s show the state of a child whose end a stored signal reports.
+func (t threadCore) readEnd(s typedState, b []byte) error {
 	m, err := journal.ReadSignal(b)
 	if err != nil {
 		return t.fail("the stored end of the child: %w: %w", checkpoint.ErrDamaged, err)
@@ -192,7 +192,7 @@ type caller struct {
 }
 
 // begin submits the input of s to a child, unless an earlier attempt of the task has.
-func (t thread) begin(ctx context.Context, s typedState, o runOptions, name string) error {
+func (t threadCore) begin(ctx context.Context, s typedState, o runOptions, name string) error {
 	before, err := listedThread(ctx, t.g, t.id)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func (g *core) drain(ctx context.Context) error {
 func (t Thread[S, U]) Drain(ctx context.Context) error { return t.thread.drain(ctx) }
 
 // drain is Thread.Drain.
-func (t thread) drain(ctx context.Context) error {
+func (t threadCore) drain(ctx context.Context) error {
 	if err := t.usable(); err != nil {
 		return err
 	}

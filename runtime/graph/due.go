@@ -104,7 +104,7 @@ func (g *Graph[S, U]) ResumeDue(ctx context.Context, found checkpoint.ReadyThrea
 
 // resumeDue is Graph.ResumeDue.
 func (g *core) resumeDue(ctx context.Context, found checkpoint.ReadyThread, o DueOptions) (DueRun, error) {
-	t := thread{g: g, id: found.ID}
+	t := threadCore{g: g, id: found.ID}
 	opts, err := t.calling(nil)
 	if err != nil {
 		return DueRun{}, err

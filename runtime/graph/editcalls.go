@@ -22,7 +22,7 @@ type callEdit struct {
 }
 
 // updateInside is UpdateState inside a subgraph call, with the edit of s.
-func (t thread) updateInside(ctx context.Context, s typedState, set func(*runOptions)) (id checkpoint.ID, err error) {
+func (t threadCore) updateInside(ctx context.Context, s typedState, set func(*runOptions)) (id checkpoint.ID, err error) {
 	if err := t.usable(); err != nil {
 		return id, err
 	}
@@ -45,7 +45,7 @@ func (t thread) updateInside(ctx context.Context, s typedState, set func(*runOpt
 }
 
 // openInside stores an edit of a subgraph call in t, which is not inside a call itself.
-func (t thread) openInside(ctx context.Context, o runOptions, e callEdit) (checkpoint.ID, error) {
+func (t threadCore) openInside(ctx context.Context, o runOptions, e callEdit) (checkpoint.ID, error) {
 	return t.openEdit(ctx, o, t.g.newState(), func(r *opener) error { return r.openInside(e) })
 }
 

@@ -16,7 +16,7 @@ func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 }
 
 // describe is Thread.Describe.
-func (t thread) describe(ctx context.Context) (checkpoint.Thread, error) {
+func (t threadCore) describe(ctx context.Context) (checkpoint.Thread, error) {
 	if err := t.usable(); err != nil {
 		return checkpoint.Thread{}, err
 	}
@@ -30,7 +30,7 @@ func (t thread) describe(ctx context.Context) (checkpoint.Thread, error) {
 }
 
 // queued returns a thread without an open version, if an input waits.
-func (t thread) queued(ctx context.Context) (checkpoint.Thread, error) {
+func (t threadCore) queued(ctx context.Context) (checkpoint.Thread, error) {
 	call, cancel := context.WithTimeout(ctx, t.g.opt.saverTimeout)
 	defer cancel()
 	listed, err := checkpoint.FindThread(call, t.saver(), t.id)
@@ -44,7 +44,7 @@ func (t thread) queued(ctx context.Context) (checkpoint.Thread, error) {
 }
 
 // headers yields the checkpoints of one version without their states.
-func (t thread) headers(ctx context.Context, q checkpoint.Query, v views) error {
+func (t threadCore) headers(ctx context.Context, q checkpoint.Query, v views) error {
 	l := lister{t: t, q: q, views: v, due: make(map[checkpoint.ID][]checkpoint.Task)}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource, Headers: true}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
@@ -62,7 +62,7 @@ func (t thread) headers(ctx context.Context, q checkpoint.Query, v views) error 
 // resume are in its base, which is an older record. lister holds such records back until it reads
 // the base.
 type lister struct {
-	t     thread
+	t     threadCore
 	q     checkpoint.Query
 	views views
 	held  []checkpoint.Record

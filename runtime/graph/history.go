@@ -28,7 +28,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 }
 
 // state is Thread.State. state shows the state of the snapshot.
-func (t thread) state(ctx context.Context, state typedState) (snapshot, error) {
+func (t threadCore) state(ctx context.Context, state typedState) (snapshot, error) {
 	var none snapshot
 	if err := t.usable(); err != nil {
 		return none, err
@@ -57,7 +57,7 @@ func (t thread) state(ctx context.Context, state typedState) (snapshot, error) {
 
 // read returns the snapshot of the last record of a chain, which is not empty. state shows its
 // state.
-func (t thread) read(ctx context.Context, state typedState, c *checkpoint.Chain) (snapshot, error) {
+func (t threadCore) read(ctx context.Context, state typedState, c *checkpoint.Chain) (snapshot, error) {
 	var none snapshot
 	if err := t.g.owns(t.id, &c.Last); err != nil {
 		return none, err
@@ -129,7 +129,7 @@ func setWaits(ctx context.Context, s *snapshot, open []checkpoint.Write, now tim
 }
 
 // beforeFirst returns the snapshot of a thread whose first input waits. state shows its state.
-func (t thread) beforeFirst(ctx context.Context, state typedState) (s snapshot, err error) {
+func (t threadCore) beforeFirst(ctx context.Context, state typedState) (s snapshot, err error) {
 	d, err := t.queued(ctx)
 	if err == nil && d.Graph != "" {
 		err = t.g.owns(t.id, &checkpoint.Record{Graph: d.Graph})
@@ -146,7 +146,7 @@ func (t thread) beforeFirst(ctx context.Context, state typedState) (s snapshot, 
 }
 
 // snapshot returns the Snapshot of a record, without its state.
-func (t thread) snapshot(rec *checkpoint.Record, due []checkpoint.Task) snapshot {
+func (t threadCore) snapshot(rec *checkpoint.Record, due []checkpoint.Task) snapshot {
 	s := snapshot{
 		Thread: t.id, Version: t.version, Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source,
 		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
@@ -310,17 +310,17 @@ type views struct {
 }
 
 // history is Thread.History.
-func (t thread) history(ctx context.Context, q checkpoint.Query, v views) error {
+func (t threadCore) history(ctx context.Context, q checkpoint.Query, v views) error {
 	given := q.Meta
 	q.Meta = make(map[string]string, len(given))
 	for key, value := range given {
 		journal.SetMetadata(q.Meta, key, value)
 	}
-	walk := thread.walk
+	walk := threadCore.walk
 	if q.Headers {
-		walk = thread.headers
+		walk = threadCore.headers
 	}
-	return t.past(ctx, q, func(t thread, q checkpoint.Query) error { return walk(t, ctx, q, v) })
+	return t.past(ctx, q, func(t threadCore, q checkpoint.Query) error { return walk(t, ctx, q, v) })
 }
 
 // errLeft reports that the consumer of a sequence has left the loop.
@@ -328,7 +328,7 @@ var errLeft = errors.New("left")
 
 // past calls walk for the version of q: the open one, or the released version that has the
 // checkpoint q.Before.
-func (t thread) past(ctx context.Context, q checkpoint.Query, walk func(thread, checkpoint.Query) error) error {
+func (t threadCore) past(ctx context.Context, q checkpoint.Query, walk func(threadCore, checkpoint.Query) error) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func (t thread) past(ctx context.Context, q checkpoint.Query, walk func(thread, 
 }
 
 // walk yields the history of one version.
-func (t thread) walk(ctx context.Context, q checkpoint.Query, v views) error {
+func (t threadCore) walk(ctx context.Context, q checkpoint.Query, v views) error {
 	h := historian{t: t, q: q, views: v, past: past{t: t, state: v.state}, room: min(max(q.Limit, firstBlock), largePage)}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
@@ -378,7 +378,7 @@ const (
 // of a block is restored. The other states of the block follow from it in order, and all snapshots
 // are yielded in reverse order.
 type historian struct {
-	t       thread
+	t       threadCore
 	q       checkpoint.Query
 	views   views
 	past    past

@@ -24,7 +24,7 @@ func (t Thread[S, U]) HistoryForward(ctx context.Context, most int) iter.Seq2[Sn
 }
 
 // forward is Thread.HistoryForward.
-func (t thread) forward(ctx context.Context, most int, v views) error {
+func (t threadCore) forward(ctx context.Context, most int, v views) error {
 	if err := t.usable(); err != nil {
 		return err
 	}

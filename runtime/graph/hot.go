@@ -29,7 +29,7 @@ func (g *core) newTail() *journal.Tail {
 }
 
 // hot returns the kept head for a call with input; nil for none.
-func (t thread) hot(o runOptions) *head {
+func (t threadCore) hot(o runOptions) *head {
 	if !t.at.IsZero() || !o.ifHead.IsZero() || o.timeout > 0 {
 		return nil
 	}
@@ -48,7 +48,7 @@ type standing struct {
 
 // stands returns the position of a thread if storage still has the kept head, and makes s a copy
 // of its state. It returns nil if the thread must be loaded.
-func (t thread) stands(ctx context.Context, s typedState) (*standing, error) {
+func (t threadCore) stands(ctx context.Context, s typedState) (*standing, error) {
 	if !t.at.IsZero() || t.version != 0 || t.inside != nil {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func (t thread) stands(ctx context.Context, s typedState) (*standing, error) {
 
 // resumeHot resumes a finished thread with a kept head: nothing runs. It reports whether there was
 // one.
-func (t thread) resumeHot(r *opener) (done bool, err error) {
+func (t threadCore) resumeHot(r *opener) (done bool, err error) {
 	if r.edited || len(r.run.opt.answers)+len(r.run.opt.rerun) > 0 {
 		return false, nil
 	}
@@ -172,7 +172,7 @@ func (r *opener) setApart(empty bool) {
 }
 
 // keep keeps the head that a run has left.
-func (t thread) keep(r *opener, err error) {
+func (t threadCore) keep(r *opener, err error) {
 	if err != nil || r.tail == nil || !r.tail.Done || r.run.health != sound {
 		return
 	}

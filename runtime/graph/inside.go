@@ -32,7 +32,7 @@ func Inside[S, U, CS, CU any](t Thread[S, U], call SubgraphCall, child *Graph[CS
 }
 
 // within is Inside.
-func (t thread) within(call SubgraphCall, child *core) thread {
+func (t threadCore) within(call SubgraphCall, child *core) threadCore {
 	in := &inside{namespace: call.Namespace, edit: t.openInside}
 	if t.inside != nil {
 		in.edit = t.inside.edit
@@ -40,16 +40,16 @@ func (t thread) within(call SubgraphCall, child *core) thread {
 	if t.g != nil {
 		in.saver, in.dropUnknown = t.saver(), t.dropUnknown()
 	}
-	return thread{g: child, id: t.id, version: call.Version, inside: in}
+	return threadCore{g: child, id: t.id, version: call.Version, inside: in}
 }
 
 // call returns the subgraph call of a task that is due at rec.
-func (t thread) call(rec *checkpoint.Record, due checkpoint.Task) SubgraphCall {
+func (t threadCore) call(rec *checkpoint.Record, due checkpoint.Task) SubgraphCall {
 	name := journal.DueCall(rec, t.namespace(), due)
 	return SubgraphCall{Node: ID(due.Node), Index: int(due.Index), Namespace: journal.Within(t.namespace(), name), Version: t.version}
 }
 
-func (t thread) namespace() string {
+func (t threadCore) namespace() string {
 	if t.inside == nil {
 		return ""
 	}
@@ -64,18 +64,18 @@ func (in *inside) depth() int {
 	return 1 + strings.Count(in.namespace, "/")
 }
 
-func (t thread) saver() checkpoint.Saver {
+func (t threadCore) saver() checkpoint.Saver {
 	if t.inside == nil {
 		return t.g.opt.saver
 	}
 	return t.inside.saver
 }
 
-func (t thread) dropUnknown() bool {
+func (t threadCore) dropUnknown() bool {
 	return t.g.opt.dropUnknown || t.inside != nil && t.inside.dropUnknown
 }
 
 // place returns the place of the checkpoint at; the zero id stands for the newest.
-func (t thread) place(at checkpoint.ID) checkpoint.Ref {
+func (t threadCore) place(at checkpoint.ID) checkpoint.Ref {
 	return checkpoint.Ref{Thread: t.id, Version: t.version, Namespace: t.namespace(), At: at}
 }

@@ -97,7 +97,7 @@ type Inbox struct {
 func (t Thread[S, U]) Inbox(ctx context.Context) (Inbox, error) { return t.thread.inbox(ctx) }
 
 // inbox is Thread.Inbox.
-func (t thread) inbox(ctx context.Context) (in Inbox, err error) {
+func (t threadCore) inbox(ctx context.Context) (in Inbox, err error) {
 	if _, err := t.calling(nil); err != nil {
 		return in, err
 	}

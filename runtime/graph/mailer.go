@@ -24,7 +24,7 @@ type ThreadMailer[S, U any] struct {
 
 // threadMailer is a ThreadMailer without the types of the state.
 type threadMailer struct {
-	t  thread
+	t  threadCore
 	by checkpoint.Poster // nil is the saver of the graph
 }
 
@@ -93,7 +93,7 @@ func (g *core) submitMany(ctx context.Context, by checkpoint.Poster, posts []che
 	for i := range posts {
 		all[i].Thread = posts[i].Thread
 		if posted[i].Err != nil {
-			m := threadMailer{t: thread{g: g, id: posts[i].Thread}}
+			m := threadMailer{t: threadCore{g: g, id: posts[i].Thread}}
 			errs = append(errs, m.postError(posted[i].Err))
 			continue
 		}
@@ -289,7 +289,7 @@ func (g *core) post(ctx context.Context, by checkpoint.Poster, posts []checkpoin
 		g.heads.drop(posts[i].Thread) // the next Invoke must know the number of the message
 	}
 	if err != nil {
-		return nil, thread{g: g, id: posts[0].Thread}.readError(ctx, "post", err)
+		return nil, threadCore{g: g, id: posts[0].Thread}.readError(ctx, "post", err)
 	}
 	return posted, nil
 }

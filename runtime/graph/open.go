@@ -518,8 +518,8 @@ func knownSchemas(rec *checkpoint.Record) uint64 {
 
 // reload makes s the stored state of the thread, because the run's own state cannot be used. It
 // sets the position of that state in a result.
-func (t thread) reload(ctx context.Context, s typedState, res *result) error {
-	snap, err := thread{g: t.g, id: t.id}.state(context.WithoutCancel(ctx), s)
+func (t threadCore) reload(ctx context.Context, s typedState, res *result) error {
+	snap, err := threadCore{g: t.g, id: t.id}.state(context.WithoutCancel(ctx), s)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 // past builds the states of stored records, oldest first. Each state is the change of the one
 // before. A past that has not begun starts at a record with a snapshot.
 type past struct {
-	t     thread
+	t     threadCore
 	state typedState // of the last record
 	begun bool
 	base  checkpoint.ID // the newest record that made tasks due

@@ -18,14 +18,14 @@ type holding struct {
 type holdingKey struct{}
 
 // hold returns the context of a run that holds the thread until release is called.
-func (t thread) hold(ctx context.Context) (held context.Context, release func()) {
+func (t threadCore) hold(ctx context.Context) (held context.Context, release func()) {
 	h := &holding{store: t.g.store, thread: t.id}
 	h.outer, _ = ctx.Value(holdingKey{}).(*holding)
 	return context.WithValue(ctx, holdingKey{}, h), func() { h.over.Store(true) }
 }
 
 // reenters returns an error if ctx is that of a node whose own run holds the thread.
-func (t thread) reenters(ctx context.Context) error {
+func (t threadCore) reenters(ctx context.Context) error {
 	h, _ := ctx.Value(holdingKey{}).(*holding)
 	for ; h != nil; h = h.outer {
 		if h.thread != t.id || h.store != t.g.store || h.over.Load() {

@@ -35,7 +35,7 @@ func (g *Graph[S, U]) Rehearse(ctx context.Context, saver checkpoint.Saver, thre
 
 // rehearse is Graph.Rehearse on the saver of g.
 func (g *core) rehearse(ctx context.Context, id string) error {
-	t := thread{g: g, id: id}
+	t := threadCore{g: g, id: id}
 	c, err := loadChain(ctx, g, g.opt.saver, checkpoint.Ref{Thread: id})
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (g *core) checkMessage(id string, step int, m *checkpoint.Message, q *check
 	case checkpoint.InputMessage:
 		var in journal.Input
 		if in, err = journal.ReadInput(m.Payload); err == nil {
-			_, err = thread{g: g, id: id}.stateWith(in.Update, typedState.decodeInput)
+			_, err = threadCore{g: g, id: id}.stateWith(in.Update, typedState.decodeInput)
 		}
 	case checkpoint.SignalMessage:
 		if _, _, child := task.ChildOf(m.Name); child {

@@ -42,7 +42,7 @@ func (v ThreadVersion[S, U]) History(ctx context.Context, q checkpoint.Query) it
 }
 
 // historyOf is ThreadVersion.History.
-func (t thread) historyOf(ctx context.Context, q checkpoint.Query, v views) error {
+func (t threadCore) historyOf(ctx context.Context, q checkpoint.Query, v views) error {
 	if err := t.versioned(); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (t thread) historyOf(ctx context.Context, q checkpoint.Query, v views) erro
 }
 
 // versioned returns an error unless the version of the thread can exist.
-func (t thread) versioned() error {
+func (t threadCore) versioned() error {
 	if err := t.usable(); err != nil {
 		return err
 	}
@@ -64,6 +64,6 @@ func (t thread) versioned() error {
 }
 
 // named adds the number of the version to an error.
-func (t thread) named(err error) error {
+func (t threadCore) named(err error) error {
 	return fmt.Errorf("graph: thread %q, version %d: %w", t.id, t.version, err)
 }

@@ -133,7 +133,7 @@ func (t Thread[S, U]) TaskUpdates(ctx context.Context, task TaskState) ([]U, err
 }
 
 // taskUpdates is Thread.TaskUpdates, with the updates encoded.
-func (t thread) taskUpdates(ctx context.Context, task TaskState) ([][]byte, error) {
+func (t threadCore) taskUpdates(ctx context.Context, task TaskState) ([][]byte, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
 	}

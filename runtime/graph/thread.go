@@ -19,13 +19,13 @@ import (
 // safe for concurrent use, in any number of processes. The saver admits one run at a time.
 type Thread[S, U any] struct {
 	g      *Graph[S, U]
-	thread thread
+	thread threadCore
 	edit   *U // an update that Resume merges first; nil for none
 }
 
-// thread is a Thread without the types of its state. Each package with a graph compiles the
+// threadCore is a Thread without the types of its state. Each package with a graph compiles the
 // methods of Thread for its types, so they do only what needs the types.
-type thread struct {
+type threadCore struct {
 	g      *core
 	id     string
 	at     checkpoint.ID // zero is the head
@@ -39,7 +39,7 @@ type thread struct {
 // first input. An id has 1 to checkpoint.MaxThread bytes. See ReservedPrefix for ids that begin
 // with two underscores.
 func (g *Graph[S, U]) Thread(id string) Thread[S, U] {
-	return Thread[S, U]{g: g, thread: thread{g: g.untyped(), id: id}}
+	return Thread[S, U]{g: g, thread: threadCore{g: g.untyped(), id: id}}
 }
 
 // At returns the thread as seen from one of its checkpoints. State reads that checkpoint, and
@@ -98,7 +98,7 @@ type driven struct {
 
 // invoke is Thread.Invoke with the input of d, or Thread.Resume. The state of d then shows that of
 // the result.
-func (t thread) invoke(ctx context.Context, set func(*runOptions), d driven) (result, error) {
+func (t threadCore) invoke(ctx context.Context, set func(*runOptions), d driven) (result, error) {
 	o, err := t.calling(set)
 	if err != nil {
 		return result{}, err
@@ -110,7 +110,7 @@ func (t thread) invoke(ctx context.Context, set func(*runOptions), d driven) (re
 }
 
 // drive is invoke with the options of a call.
-func (t thread) drive(ctx context.Context, o runOptions, d driven) (res result, err error) {
+func (t threadCore) drive(ctx context.Context, o runOptions, d driven) (res result, err error) {
 	if d.begins {
 		if err := mayBegin(t.g.name, t.id); err != nil {
 			return res, err
@@ -133,7 +133,7 @@ func (t thread) drive(ctx context.Context, o runOptions, d driven) (res result, 
 }
 
 // runStored is drive inside the interceptors of runs.
-func (t thread) runStored(ctx context.Context, o runOptions, d driven) (res result, err error) {
+func (t threadCore) runStored(ctx context.Context, o runOptions, d driven) (res result, err error) {
 	defer t.g.news.Changed(t.id)
 	if o.metadata, err = t.g.opt.propagators.inject(ctx, o.metadata); err != nil {
 		return res, t.fail("%w", err)
@@ -241,7 +241,7 @@ func (t thread) runStored(ctx context.Context, o runOptions, d driven) (res resu
 
 // opener returns a run with the input of d, or a resume, that has not opened its thread. It calls
 // lost if another run takes the thread.
-func (t thread) opener(ctx context.Context, o runOptions, d driven, lost func(error)) *opener {
+func (t threadCore) opener(ctx context.Context, o runOptions, d driven, lost func(error)) *opener {
 	d.state.restart(d.begins, o.strict)
 	r := &run{
 		g: t.g, thread: t.id, plan: plan.New(&t.g.plan, true), state: d.state, sink: d.sink, ctx: ctx, opt: o, drains: o.due.drains(&t.g.runs, o.own),
@@ -294,7 +294,7 @@ const openings = 8
 // contend calls open until open succeeds, or fails for another reason than a faster call. With
 // Wait it also waits while another run holds the thread or the server is unavailable. It ends with
 // ctx. The error of a thread that is held names options, those of the call against that.
-func (t thread) contend(ctx context.Context, o runOptions, options string, open func() error) error {
+func (t threadCore) contend(ctx context.Context, o runOptions, options string, open func() error) error {
 	if err := t.reenters(ctx); err != nil {
 		return err
 	}
@@ -359,7 +359,7 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v che
 }
 
 // release is Thread.Release.
-func (t thread) release(ctx context.Context, set func(*runOptions)) (v checkpoint.Version, err error) {
+func (t threadCore) release(ctx context.Context, set func(*runOptions)) (v checkpoint.Version, err error) {
 	o, err := t.calling(set)
 	if err != nil {
 		return v, err
@@ -390,7 +390,7 @@ func (t thread) release(ctx context.Context, set func(*runOptions)) (v checkpoin
 
 // releaseFinished releases the version if its due tasks have finished something, and stores that
 // in the same write. It returns the head of the released version; zero if it released nothing.
-func (t thread) releaseFinished(ctx context.Context, o runOptions) (head checkpoint.ID, err error) {
+func (t threadCore) releaseFinished(ctx context.Context, o runOptions) (head checkpoint.ID, err error) {
 	row, err := loadChain(ctx, t.g, t.g.opt.saver, checkpoint.Ref{Thread: t.id, Namespace: checkpoint.NoCall})
 	if err != nil || row.Version == 0 || row.Thread.Holder != "" {
 		return head, err
@@ -409,7 +409,7 @@ func (t thread) releaseFinished(ctx context.Context, o runOptions) (head checkpo
 }
 
 // releasedVersion returns the released version with a head.
-func (t thread) releasedVersion(ctx context.Context, head checkpoint.ID) (checkpoint.Version, error) {
+func (t threadCore) releasedVersion(ctx context.Context, head checkpoint.ID) (checkpoint.Version, error) {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
 	defer cancel()
 	versions, err := t.g.opt.saver.Versions(call, t.id)
@@ -425,7 +425,7 @@ func (t thread) releasedVersion(ctx context.Context, head checkpoint.ID) (checkp
 }
 
 // usable returns an error unless the thread can be used at all.
-func (t thread) usable() error {
+func (t threadCore) usable() error {
 	if t.g == nil {
 		return fmt.Errorf("graph: a zero Thread: %w; make it by Graph.Thread", ErrNotCompiled)
 	}
@@ -439,7 +439,7 @@ func (t thread) usable() error {
 }
 
 // calling returns the options of a call on t, which must not be inside a subgraph. set may be nil.
-func (t thread) calling(set func(*runOptions)) (runOptions, error) {
+func (t threadCore) calling(set func(*runOptions)) (runOptions, error) {
 	if err := t.usable(); err != nil {
 		return runOptions{}, err
 	}
@@ -452,7 +452,7 @@ func (t thread) calling(set func(*runOptions)) (runOptions, error) {
 // options returns the options of a call on t, which may be inside a subgraph: the limits of the
 // graph, overridden by those of set. It returns an error for options that are wrong or do not fit
 // the graph.
-func (t thread) options(set func(*runOptions)) (runOptions, error) {
+func (t threadCore) options(set func(*runOptions)) (runOptions, error) {
 	o, err := running(t.g.opt.limits, set)
 	o.strict = t.g.opt.strict
 	if err == nil {
@@ -468,12 +468,12 @@ func (t thread) options(set func(*runOptions)) (runOptions, error) {
 }
 
 // fail begins an error of a call on a thread.
-func (t thread) fail(format string, args ...any) error {
+func (t threadCore) fail(format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{where(t.g.name, t.id, -1)}, args...)...)
 }
 
 // readError is saverError for a call that ends with ctx, which is then not the saver's fault.
-func (t thread) readError(ctx context.Context, op string, err error) error {
+func (t threadCore) readError(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return stoppedBy(ctx, where(t.g.name, t.id, -1))
 	}
@@ -481,7 +481,7 @@ func (t thread) readError(ctx context.Context, op string, err error) error {
 }
 
 // saverError wraps an error of the saver.
-func (t thread) saverError(op string, err error) error {
+func (t threadCore) saverError(op string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -38,7 +38,7 @@ func (t Thread[S, U]) Result(ctx context.Context, opts ...ResultOption) (Result[
 }
 
 // result is Thread.Result. state shows the state of the result.
-func (t thread) result(ctx context.Context, state typedState, set func(*runOptions)) (result, error) {
+func (t threadCore) result(ctx context.Context, state typedState, set func(*runOptions)) (result, error) {
 	var none result
 	o, err := t.calling(set)
 	if err != nil {

@@ -35,7 +35,7 @@ func (u Untyped) graph() *core {
 }
 
 // thread returns a thread of the graph.
-func (u Untyped) thread(id string) thread { return thread{g: u.graph(), id: id} }
+func (u Untyped) thread(id string) threadCore { return threadCore{g: u.graph(), id: id} }
 
 // Shape describes the state of the graph and its questions. It is nil for a zero Untyped. The
 // caller must not modify it.
@@ -123,7 +123,7 @@ func (g *core) shapes() *shape.Graph {
 }
 
 // stateWith returns a state with an encoded update, which decode decodes.
-func (t thread) stateWith(update []byte, decode func(typedState, []byte) error) (typedState, error) {
+func (t threadCore) stateWith(update []byte, decode func(typedState, []byte) error) (typedState, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
 	}

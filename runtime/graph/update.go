@@ -39,7 +39,7 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, opts ...UpdateOption
 }
 
 // updateState is Thread.UpdateState with the edit of s.
-func (t thread) updateState(ctx context.Context, s typedState, set func(*runOptions)) (checkpoint.ID, error) {
+func (t threadCore) updateState(ctx context.Context, s typedState, set func(*runOptions)) (checkpoint.ID, error) {
 	if t.inside != nil {
 		return t.updateInside(ctx, s, set)
 	}
@@ -85,7 +85,7 @@ func (t Thread[S, U]) UpdateStates(ctx context.Context, updates []NodeUpdate[U],
 }
 
 // updatesOf returns the options of UpdateStates, and the indexes of its nodes in task order.
-func (t thread) updatesOf(nodes []ID, set func(*runOptions)) (o runOptions, order []int, err error) {
+func (t threadCore) updatesOf(nodes []ID, set func(*runOptions)) (o runOptions, order []int, err error) {
 	if o, err = t.calling(set); err != nil {
 		return o, nil, err
 	}
@@ -105,7 +105,7 @@ func (t thread) updatesOf(nodes []ID, set func(*runOptions)) (o runOptions, orde
 
 // update stores the updates of the edit of s: a single update without a node, or one for each node
 // of as.
-func (t thread) update(ctx context.Context, o runOptions, s typedState, as []ID) (checkpoint.ID, error) {
+func (t threadCore) update(ctx context.Context, o runOptions, s typedState, as []ID) (checkpoint.ID, error) {
 	e, err := t.g.editOf(as, o.choice)
 	switch {
 	case err != nil || !o.abandon:
@@ -122,7 +122,7 @@ func (t thread) update(ctx context.Context, o runOptions, s typedState, as []ID)
 
 // openEdit makes an opening that runs nothing, and returns the id of its record. It calls open
 // with a new opening, whose state is s with its edits, until open succeeds.
-func (t thread) openEdit(ctx context.Context, o runOptions, s typedState, open func(*opener) error) (checkpoint.ID, error) {
+func (t threadCore) openEdit(ctx context.Context, o runOptions, s typedState, open func(*opener) error) (checkpoint.ID, error) {
 	var r *opener
 	err := t.contend(ctx, o, busyOptions, func() error {
 		r = t.newOpening(ctx, o, s)
@@ -136,7 +136,7 @@ func (t thread) openEdit(ctx context.Context, o runOptions, s typedState, open f
 }
 
 // newOpening returns an opening that runs nothing, with s and its edits.
-func (t thread) newOpening(ctx context.Context, o runOptions, s typedState) *opener {
+func (t threadCore) newOpening(ctx context.Context, o runOptions, s typedState) *opener {
 	s.restart(false, o.strict)
 	r := &run{g: t.g, thread: t.id, plan: plan.New(&t.g.plan, true), state: s, ctx: ctx, watchers: watching(t.g, t.id), opt: o}
 	r.init()

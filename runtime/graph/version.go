@@ -12,7 +12,7 @@ import (
 // find loads a checkpoint and returns t at the version that has it. The zero id is the head of the
 // open version. If the open version does not have the checkpoint, find searches the released
 // versions, newest first.
-func (t thread) find(ctx context.Context, at checkpoint.ID) (thread, checkpoint.Chain, error) {
+func (t threadCore) find(ctx context.Context, at checkpoint.ID) (threadCore, checkpoint.Chain, error) {
 	version, c, err := findChain(ctx, t.g, t.saver(), t.place(at))
 	t.version = version
 	return t, c, err
