@@ -51,7 +51,7 @@ func BenchmarkDispatch(b *testing.B, place Place) {
 func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, workers int, poll time.Duration) {
 	b.Helper()
 	ctx, stop := context.WithCancel(b.Context())
-	began, idle := make(chan time.Time, 1), make(chan struct{}, workers)
+	began, idle, ran := make(chan time.Time, 1), make(chan struct{}, workers), make(chan struct{}, 1)
 	compile := func(s checkpoint.Saver) *graph.Graph[work.State, work.StateUpdate] {
 		g := graph.New("orders", work.StateSchema)
 		g.Node("run", func(context.Context, work.State) (work.StateUpdate, error) {
@@ -70,14 +70,19 @@ func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, workers int,
 	polls := &polled{Saver: s}
 	ended := make(chan error, workers)
 	for range workers {
-		w := worker.New(polls, worker.Options{Engine: place.Open(b), Poll: poll, OnEvent: func(e worker.Event) {
-			if e.Kind == worker.EventIdle {
+		e := place.Open(b)
+		announced := worker.Announce(polls, e, nil)
+		w := worker.New(announced, worker.Options{Engine: e, Poll: poll, OnEvent: func(e worker.Event) {
+			switch e.Kind {
+			case worker.EventIdle:
 				select {
 				case idle <- struct{}{}:
 				default:
 				}
+			case worker.EventEnded:
+				ran <- struct{}{}
 			}
-		}}, compile(polls))
+		}}, compile(announced))
 		go func() { ended <- w.Run(ctx) }()
 	}
 	defer func() {
@@ -103,7 +108,7 @@ func BenchmarkSubmit(b *testing.B, place Place, s checkpoint.Saver, workers int,
 		}
 		called = append(called, time.Since(start))
 		took = append(took, (<-began).Sub(start))
-		<-idle
+		<-ran
 		if workers > 1 {
 			time.Sleep(50 * time.Millisecond) //nolint:forbidigo // nothing tells that the others do not poll
 		}

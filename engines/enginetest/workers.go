@@ -36,7 +36,7 @@ func startFleet(tb testing.TB, place Place, poll time.Duration, change func(work
 	f := &fleet{tb: tb, place: place, engine: change(place.Open(tb)), ran: make(map[string]int), changed: make(chan struct{})}
 	f.app = f.compile(worker.Announce(stored, f.engine, nil))
 	for range 2 {
-		m := &member{Saver: stored, Engine: place.Open(tb), f: f}
+		m := &member{Saver: stored, Engine: place.Open(tb), f: f, held: make(map[string]bool)}
 		f.members = append(f.members, m)
 		e := change(listening{m})
 		s := worker.Announce(polling{m}, e, nil)
@@ -61,18 +61,22 @@ type member struct {
 	f *fleet
 
 	// These are guarded by f.mu.
-	began, polled int  // calls of Ready that have begun; the newest one that has returned
-	wanted        int  // the call of Ready that follows the newest empty hint; 0 before there was one
-	idle          bool // the newest event
+	began, polled int             // calls of Ready that have begun; the newest one that has returned
+	wanted        int             // the call of Ready that follows the newest empty hint; 0 before there was one
+	held          map[string]bool // the threads that Ready has returned, and no event has ended
 }
 
-// settled reports whether the worker listens, and looks only after another hint or poll.
-func (m *member) settled() bool { return m.idle && m.wanted > 0 && m.polled >= m.wanted }
+// settled reports whether the worker listens, runs nothing, and is in no call of Ready.
+func (m *member) settled() bool {
+	return len(m.held) == 0 && m.wanted > 0 && m.polled >= m.wanted && m.polled == m.began
+}
 
 func (m *member) event(e worker.Event) {
 	m.f.mu.Lock()
 	defer m.f.mu.Unlock()
-	m.idle = e.Kind == worker.EventIdle || m.idle && e.Kind != worker.EventClaimed
+	if e.Kind != worker.EventClaimed {
+		delete(m.held, e.Thread)
+	}
 	m.f.change()
 }
 
@@ -88,7 +92,9 @@ func (l polling) Ready(ctx context.Context, q checkpoint.ReadyQuery) (checkpoint
 	l.f.mu.Lock()
 	defer l.f.mu.Unlock()
 	l.polled = n
-	l.idle = l.idle && len(got.Threads) == 0
+	for _, t := range got.Threads {
+		l.held[t.ID] = true
+	}
 	l.f.change()
 	return got, err
 }
