@@ -124,35 +124,46 @@ func readPaused(ctx context.Context, saver checkpoint.Saver) (names []string, er
 	return names, nil
 }
 
-// setPaused stores that a graph or a queue is paused, or is not.
+// setPaused stores that a graph or a queue is paused, or is not. A server can store an Append
+// late: after its caller has lost the connection, and after the next Resume. So a new thread
+// begins as Done, and a late copy of its first Append pauses nothing. A late copy of the second
+// Append is refused, because Resume has removed the head that it names.
 func setPaused(ctx context.Context, saver checkpoint.Saver, name string, status checkpoint.Status) error {
 	for {
 		c, err := saver.Load(ctx, checkpoint.Ref{Thread: pausePrefix + name})
+		next := status
 		switch stored := c.Thread.Status; {
 		case err != nil:
 			return fmt.Errorf("worker: read the pause of %s: %w", pauseTitle(name), err)
 		case stored == status, c.Empty() && status == checkpoint.Done:
 			return nil
+		case c.Empty():
+			next = checkpoint.Done
 		}
-		a, err := pauseRecord(name, c.Head, status)
+		a, err := pauseRecord(name, c.Head, next)
 		if err == nil {
 			_, err = saver.Append(ctx, a)
 		}
-		if err == nil || !errors.Is(err, checkpoint.ErrConflict) || ctx.Err() != nil {
-			if err != nil {
-				err = fmt.Errorf("worker: store the pause of %s: %w", pauseTitle(name), err)
-			}
-			return err
+		switch {
+		case err == nil && next == status:
+			return nil
+		case err != nil && (!errors.Is(err, checkpoint.ErrConflict) || ctx.Err() != nil):
+			return fmt.Errorf("worker: store the pause of %s: %w", pauseTitle(name), err)
 		}
 	}
 }
 
 // pauseRecord returns the Append of a pause or of its end. Its Wake makes a checkpoint.Notifier
-// announce it, and is so late that nobody takes the thread for a due one.
+// announce it, and is so late that nobody takes the thread for a due one. The Append that begins
+// the thread has none, because it changes no pause.
 func pauseRecord(name string, head checkpoint.ID, status checkpoint.Status) (checkpoint.Append, error) {
 	id, err := checkpoint.NewIDAfter(head)
+	var wake time.Time
+	if !head.IsZero() {
+		wake = time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC)
+	}
 	return checkpoint.Append{
-		Thread: pausePrefix + name, After: head, Status: status, End: true, Wake: time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC),
+		Thread: pausePrefix + name, After: head, Status: status, End: true, Wake: wake,
 		Records: []checkpoint.Record{{
 			ID: id, Base: id, Line: id, Source: checkpoint.Input, Graph: pauseGraph, Snapshot: true, Payload: []byte{0x80}, Created: time.Now().UTC(),
 		}},

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/graphgen-go/graphgen/internal/intercept"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/worker"
@@ -124,6 +125,47 @@ func TestAPauseIsStoredInEachSaver(t *testing.T) {
 	wantPaused(t, again, "a", "b", "c")
 	if err := again.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAPauseThatIsStoredLateDoesNotOutliveItsEnd loses the connection during each Append of a
+// Pause. The server stores that Append after a Resume. The caller repeats the Pause, or does not.
+func TestAPauseThatIsStoredLateDoesNotOutliveItsEnd(t *testing.T) {
+	lost := errors.New("the connection is lost")
+	for _, repeats := range []bool{false, true} {
+		for n := 1; ; n++ {
+			var late func(context.Context) error
+			appends := 0
+			s := &intercept.Saver{Saver: memory.New(), By: func(ctx context.Context, op, _ string, do func(context.Context) error) error {
+				if op == "append" {
+					appends++
+				}
+				if op == "append" && appends == n {
+					late = do
+					return lost
+				}
+				return do(ctx)
+			}}
+			err := worker.Pause(t.Context(), s, "orders")
+			if late == nil && n > 1 { // a Pause has fewer
+				break
+			}
+			if !errors.Is(err, lost) {
+				t.Fatalf("append %d: got %v, want the error of the connection", n, err)
+			}
+			if repeats {
+				if err := worker.Pause(t.Context(), s, "orders"); err != nil {
+					t.Fatal(err)
+				}
+				wantPaused(t, s, "orders")
+			}
+			if err := worker.Resume(t.Context(), s, "orders"); err != nil {
+				t.Fatal(err)
+			}
+			err = late(t.Context())
+			t.Logf("append %d, repeated: %t: %v", n, repeats, err)
+			wantPaused(t, s)
+		}
 	}
 }
 
