@@ -23,8 +23,8 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (done checkpoin
 		if blind {
 			blind = false
 			if t, h := s.knownFor(&a); t != nil {
-				if done, err = s.tryAppend(ctx, &a, t, h, true); err == nil {
-					return nil
+				if done, err = s.tryAppend(ctx, &a, t, h, true); err == nil || overtaken(&a, err) {
+					return err
 				}
 			}
 		}
@@ -35,6 +35,12 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (done checkpoin
 		return checkpoint.AppendResult{}, err
 	}
 	return done, nil
+}
+
+// overtaken reports whether an opening a has failed because another run took its fence.
+func overtaken(a *checkpoint.Append, err error) bool {
+	var conflict *checkpoint.ConflictError
+	return a.Open != nil && errors.As(err, &conflict) && conflict.Want == a.Records[0].ID
 }
 
 // knownFor returns what is known of the thread and the head that a names. t is nil if that does

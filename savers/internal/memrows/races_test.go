@@ -226,10 +226,21 @@ func tasks(all []checkpoint.Write) (names []string) {
 // TestAnOpeningIsOvertakenWhileItReads changes the thread after an opening is stored, and before
 // it has read which of its pending writes count.
 func TestAnOpeningIsOvertakenWhileItReads(t *testing.T) {
-	for name, overtakes := range map[string]bool{"by a message": false, "by a run and a deletion": true} {
+	for name, is := range map[string]struct{ overtakes, known bool }{
+		"by a message":                         {false, false},
+		"by a message, the thread is known":    {false, true},
+		"by a run and a deletion":              {true, false},
+		"by a run and a deletion, it is known": {true, true},
+	} {
 		t.Run(name, func(t *testing.T) {
+			overtakes := is.overtakes
 			s, other, at := racing(t)
 			_, second := leftBehind(t, other)
+			if is.known {
+				if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			a := takesOver(t, second)
 			must := func(err error) {
 				t.Helper()
