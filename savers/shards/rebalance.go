@@ -76,7 +76,7 @@ func (s *Saver) least(ctx context.Context) (least *stored, err error) {
 	v := s.view.Load()
 	for _, sh := range v.withThreads() {
 		sh.stale.Store(nil)
-		if _, err := sh.saver(ctx); err != nil {
+		if err := sh.known(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -94,6 +94,17 @@ func (s *Saver) least(ctx context.Context) (least *stored, err error) {
 		}
 	}
 	return least, nil
+}
+
+// known opens a shard that a layout names, and returns an error if the shard has no layout.
+func (sh *shard) known(ctx context.Context) error {
+	if _, err := sh.saver(ctx); err != nil {
+		return err
+	}
+	if sh.stored.Load() == nil {
+		return fmt.Errorf("shards: shard %q has no layout, although that of the others names it; open the list with the storage that the shard had", sh.Name)
+	}
+	return nil
 }
 
 // Announce begins a change of the layout: it stores the new layout in all shards, next to the one
@@ -221,8 +232,8 @@ func (s *Saver) Rebalance(ctx context.Context, o Rebalancing) error {
 		}
 		begun = l
 		v := s.viewOf(l) // also once some shards have the last phase, and the process has adopted that
-		for _, sh := range v.lacked {
-			if _, err := sh.saver(ctx); err != nil {
+		for _, sh := range slices.Concat(v.all, v.lacked) {
+			if err := sh.known(ctx); err != nil {
 				return err
 			}
 		}

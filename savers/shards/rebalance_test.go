@@ -765,6 +765,60 @@ func TestRebalanceWithTheOldList(t *testing.T) {
 	})
 }
 
+// TestAMoverEndsAChangeWithoutAShardThatWasDown opens a list of shards while the one that was
+// drained is down. All but one of the others have the last phase.
+func TestAMoverEndsAChangeWithoutAShardThatWasDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, down := disks{}, errors.New("the shard is down")
+		threads := ids("t", 6)
+		post(t, d.open(t, "a", "b", "c"), threads...)
+		announce(t, d.list(nil, "a", "b drained", "c"))
+		full := false
+		s := opens(t, append(d.list(nil, "a", "b drained"), d.list(func(op string, call func() error) error {
+			if full && op == "apply" {
+				return down
+			}
+			return call()
+		}, "c")...))
+		err := s.Rebalance(t.Context(), shards.Rebalancing{Report: func(phase shards.Phase, _ int) { full = phase == shards.Sweeping }})
+		if !errors.Is(err, down) {
+			t.Fatalf("got %v, want the error of the last phase", err)
+		}
+		isDown := true
+		next := opens(t, append(d.list(nil, "a", "c"), d.list(func(_ string, call func() error) error {
+			if isDown {
+				return down
+			}
+			return call()
+		}, "b drained")...))
+		if err := next.Rebalance(t.Context(), shards.Rebalancing{}); !errors.Is(err, down) {
+			t.Errorf("got %v, want the error of the shard", err)
+		}
+		isDown = false
+		if err := next.Rebalance(t.Context(), shards.Rebalancing{}); err != nil {
+			t.Error(err)
+		}
+		d.wantPlaces(t, d.open(t, "a", "c"), threads)
+	})
+}
+
+// TestAShardThatHasLostItsLayout gives an empty storage as a shard that is drained.
+func TestAShardThatHasLostItsLayout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := disks{}
+		post(t, d.open(t, "a", "b"), ids("t", 6)...)
+		announce(t, d.list(nil, "a drained", "b"))
+		d["a"] = memrows.New()
+		s := d.open(t, "a drained", "b")
+		_, err := s.Layout(t.Context())
+		for _, err := range []error{err, s.Rebalance(t.Context(), shards.Rebalancing{})} {
+			if err == nil || !strings.Contains(err.Error(), `shard "a" has no layout`) {
+				t.Errorf("got %v, want an error that names the shard", err)
+			}
+		}
+	})
+}
+
 // TestTwoChangesAtTheSameTime announces a change to x. Then Announce of y, or Rebalance, is called
 // before each call of the storages in the other. One of them is refused. All threads are there
 // after the change that is left.
