@@ -37,8 +37,9 @@ type Options struct {
 	// polling.
 	Poll time.Duration
 	// Engine announces threads that may be due. Of the workers that share it, one polls for each
-	// hint. Workers send each other a hint every 15 s, to know which of them live. Full workers
-	// send one each second while hints arrive. The default is none.
+	// hint. If the saver of the worker is an Announcer, and not another saver around one, a run
+	// that ends needs no further poll. Workers send each other a hint every 15 s, to know which of
+	// them live. Full workers send one each second while hints arrive. The default is none.
 	Engine Engine
 	// Register makes the worker store its Status in the saver while it runs, for Workers and for
 	// the pages of package inspect. That costs a write each 5 seconds. While these writes fail,

@@ -20,7 +20,8 @@ import (
 // returns the events of the worker, in order. An error of Run fails the test.
 //
 // It waits for pauses of o.Retry and for leases of other runs. So it can take long outside of
-// testing/synctest. It ignores o.Retention, whose next walk is always due later.
+// testing/synctest. With o.Engine, it waits for the poll after the last run, up to o.Poll and a
+// half. It ignores o.Retention, whose next walk is always due later.
 func RunUntilIdle(tb testing.TB, saver checkpoint.Saver, o worker.Options, apps ...worker.App) []worker.Event {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -349,7 +349,7 @@ func TestAnExportIsOfOneMoment(t *testing.T) {
 			return // no read is left
 		}
 		if committed == (len(writes) > 0) {
-			t.Errorf("the run goes on after read %d: got the commit %v and the writes of tasks %q", after, committed, tasks(writes))
+			t.Errorf("the run continues after read %d: got the commit %v and the writes of tasks %q", after, committed, tasks(writes))
 		}
 	}
 }
